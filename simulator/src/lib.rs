@@ -1,0 +1,1 @@
+//! A local Runloop API v1 with real processes behind it.

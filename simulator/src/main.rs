@@ -1,0 +1,3 @@
+//! The `runloop-simulator` binary.
+
+fn main() {}
