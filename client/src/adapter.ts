@@ -1,0 +1,335 @@
+/**
+ * The interface between the Beachside client and an adapter.
+ *
+ * The client holds what is the same for every provider: argument checks,
+ * references, scope checks, capability gating, operations, recovery and
+ * clean-up. An adapter holds what is its provider's. Each rule lives on one
+ * side only.
+ *
+ * Every method rejects with a `BeachsideError`, whose `outcome` holds what the
+ * adapter knows; the client adds the operation's kind and the references.
+ * Durations are seconds, sizes bytes, times milliseconds since the epoch.
+ */
+
+/** A setting's place and meaning, for tools that ask a person for it. */
+export interface SetupEntry {
+  /** Environment variable the setting is usually kept in. */
+  readonly environmentVariable?: string;
+  /** One sentence. */
+  readonly description: string;
+  /** Where to get it or read about it. */
+  readonly link?: string;
+  /** Whether a connection cannot be made without it. */
+  readonly required: boolean;
+}
+
+/** The credentials and settings of an adapter, by name. */
+export interface AdapterSetup {
+  readonly credentials: Readonly<Record<string, SetupEntry>>;
+  readonly config: Readonly<Record<string, SetupEntry>>;
+}
+
+/** What {@link Adapter.connect} takes. The adapter refuses unknown keys inside, by name. */
+export interface ConnectInput {
+  readonly credentials?: unknown;
+  readonly config?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+/** A provider's adapter: a plain object, safe to share. */
+export interface Adapter {
+  /** Short lower-case name; part of every reference. */
+  readonly provider: string;
+  /** Version of this interface. */
+  readonly contract: 1;
+  readonly setup: AdapterSetup;
+  /** Whether credentials and config are bound already, so that `connect` takes neither. */
+  readonly bound?: boolean;
+  /** Checks the credentials with the provider and resolves to a connection. */
+  connect(input: ConnectInput): Promise<AdapterConnection>;
+}
+
+/** Options of every call that waits. */
+export interface Call {
+  /**
+   * Stops the call: it rejects with `CANCELLED` whose `cause` is the signal's
+   * reason. A mutation that was sent already is not undone (a command is
+   * killed once, because the caller has no handle on it).
+   */
+  readonly signal?: AbortSignal;
+}
+
+/** Values that identify one submission; sent to the provider as metadata. */
+export interface Markers {
+  /** Random id of the operation that the caller asked for. */
+  readonly operation: string;
+  /** Random id of this submission of it. */
+  readonly submission: string;
+}
+
+/** States of a sandbox. `unknown` is a state that this version does not know. */
+export type SandboxState =
+  | "starting"
+  | "running"
+  | "suspending"
+  | "suspended"
+  | "resuming"
+  | "failed"
+  | "destroyed"
+  | "unknown";
+
+/** A setting that the provider echoes differently from what was asked. */
+export interface Difference {
+  readonly setting: string;
+  readonly requested: unknown;
+  readonly reported: unknown;
+}
+
+/** A sandbox as the provider reports it. */
+export interface SandboxRecord {
+  readonly id: string;
+  readonly state: SandboxState;
+  /** The provider's own word for the state. */
+  readonly providerState: string;
+  readonly createdAtMs: number | null;
+  /** Markers in the provider's metadata; `null` where there are none. */
+  readonly markers: Markers | null;
+  /** The provider's reason, for a failed or ended sandbox. */
+  readonly reason: string | null;
+  readonly image: string | null;
+  readonly lifecycle: {
+    readonly lifetimeSeconds: number | null;
+    readonly idleSeconds: number | null;
+  };
+  readonly network: {
+    readonly policy: "blocked" | "internet" | "unknown";
+    readonly policyId: string | null;
+  };
+  /** Empty where the provider echoes what was asked, or echoes nothing. */
+  readonly differences: readonly Difference[];
+  /** The snapshot it was restored from. */
+  readonly snapshotId: string | null;
+}
+
+/** A volume at a path. */
+export interface MountSpec {
+  readonly volumeId: string;
+  readonly path: string;
+  readonly subpath?: string;
+  readonly readOnly: boolean;
+}
+
+/** Create, or restore where `snapshotId` is given. */
+export interface CreateSandboxRequest {
+  readonly markers: Markers;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly lifecycle?: { readonly lifetimeSeconds?: number };
+  /** A network the connection supports; the connection's own when omitted. */
+  readonly network?: unknown;
+  /** Restores this snapshot instead of starting from the configured image. */
+  readonly snapshotId?: string;
+  /** The rest only where `capabilities()` says that it is supported. */
+  readonly mounts?: readonly MountSpec[];
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly region?: string;
+}
+
+export interface PageRequest {
+  /** Items per page; the adapter caps it at the provider's maximum. */
+  readonly limit: number;
+  /** Opaque, from the page before. */
+  readonly cursor?: string;
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** `null` on the last page. */
+  readonly cursor: string | null;
+  /** Whether this page says everything that it should; the reason where not. */
+  readonly coverage: { readonly complete: boolean; readonly reason?: string };
+}
+
+export interface ExecRequest {
+  readonly sandboxId: string;
+  /** An array is argv, a string is shell text. */
+  readonly command: string | readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Copied before the call returns. */
+  readonly stdin?: Uint8Array;
+  /** More than 0, at most 3,600; 600 when omitted. */
+  readonly timeoutSeconds?: number;
+  /** 0 to 1,048,576 for each stream; 1,048,576 when omitted. */
+  readonly maxOutputBytes?: number;
+}
+
+export interface ExecRecord {
+  readonly exitCode: number;
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  /** True lengths, also where a stream was cut. */
+  readonly stdoutBytes: number;
+  readonly stderrBytes: number;
+  readonly stdoutTruncated: boolean;
+  readonly stderrTruncated: boolean;
+  readonly durationMs: number;
+}
+
+export interface StartRequest {
+  readonly sandboxId: string;
+  readonly command: string | readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface OpenProcessRequest {
+  readonly sandboxId: string;
+  readonly processId: string;
+  /** Offsets as the provider's stream counts; 0 is the start. */
+  readonly stdoutOffset?: number;
+  readonly stderrOffset?: number;
+}
+
+export interface OutputPiece {
+  readonly stream: "stdout" | "stderr";
+  readonly text: string;
+}
+
+/** One view of a live process's output, in batches. */
+export interface OutputReader {
+  /** Next pieces, or `null` at the end. Calls settle in the order in which they were made. */
+  nextBatch(): Promise<readonly OutputPiece[] | null>;
+  /** Stops reading and settles pending calls with `null`, at once. */
+  cancel(): void;
+}
+
+export interface ProcessExit {
+  readonly exitCode: number;
+  /** Whether everything that the process wrote was received. */
+  readonly output: "complete" | "incomplete";
+}
+
+/** A command with live output. */
+export interface AdapterProcess {
+  readonly id: string;
+  read(which: "stdout" | "stderr" | "output"): OutputReader;
+  wait(call?: Call): Promise<ProcessExit>;
+  status(call?: Call): Promise<{
+    readonly state: "running" | "exited";
+    readonly exitCode: number | null;
+  }>;
+  /** Kills the process group and resolves when the provider reports the end. */
+  terminate(call?: Call): Promise<ProcessExit>;
+  /** Stops everything of ours; the process goes on. */
+  detach(): void;
+  /** How far each stream was read, for {@link OpenProcessRequest}. */
+  offsets(): { readonly stdout: number; readonly stderr: number };
+}
+
+export interface WriteFileRequest {
+  readonly sandboxId: string;
+  readonly path: string;
+  /** Copied before the call returns. */
+  readonly content: Uint8Array;
+  /** Permission bits, for example `0o755`. Omitted: an existing file's are kept. */
+  readonly mode?: number;
+}
+
+export interface PreviewRecord {
+  readonly url: string;
+  readonly access: "protected" | "public";
+  /** What a request must carry; empty for a public preview. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface SnapshotRecord {
+  readonly id: string;
+  readonly state: "creating" | "ready" | "failed" | "deleted" | "unknown";
+  readonly providerState: string;
+  readonly createdAtMs: number | null;
+  readonly markers: Markers | null;
+  readonly sourceSandboxId: string | null;
+  readonly reason: string | null;
+  readonly sizeBytes: number | null;
+}
+
+export interface CaptureRequest {
+  readonly sandboxId: string;
+  readonly markers: Markers;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** A bounded search for what one submission made. */
+export interface FindRequest {
+  readonly markers: Markers;
+  readonly sourceSandboxId?: string;
+}
+
+export interface FindResult<Item> {
+  /** Every item whose markers are exactly these. */
+  readonly matches: readonly Item[];
+  readonly searched: { readonly items: number; readonly complete: boolean };
+}
+
+/** One leaf of {@link Capabilities}. */
+export type Capability =
+  | { readonly status: "supported"; readonly value?: unknown; readonly options?: readonly string[] }
+  | { readonly status: "unsupported" | "unknown"; readonly reason: string };
+
+/** A nested record of {@link Capability} leaves. */
+export interface Capabilities {
+  readonly [area: string]: Capability | Capabilities;
+}
+
+type OfSandbox = { readonly sandboxId: string };
+type OfSnapshot = { readonly snapshotId: string };
+
+/** A connection to one account of a provider. Made by {@link Adapter.connect}. */
+export interface AdapterConnection {
+  readonly scope: { readonly account: string };
+  /** Computed without a request. */
+  capabilities(): Capabilities;
+
+  /** Submits, once, and resolves with the provider's first answer; the sandbox may still be starting. */
+  createSandbox(request: CreateSandboxRequest, call?: Call): Promise<SandboxRecord>;
+  /** Waits, by reading only, until the state is reached; rejects when it ends elsewhere. Repeatable. */
+  waitForSandbox(
+    request: OfSandbox & { readonly state: "running" | "suspended" | "destroyed" },
+    call?: Call,
+  ): Promise<SandboxRecord>;
+  inspectSandbox(request: OfSandbox, call?: Call): Promise<SandboxRecord>;
+  listSandboxes(
+    request: PageRequest & { readonly state?: SandboxState },
+    call?: Call,
+  ): Promise<Page<SandboxRecord>>;
+  /** Submits, once; `waitForSandbox` observes. `alreadyThere`: nothing was to be done. */
+  suspendSandbox(request: OfSandbox, call?: Call): Promise<{ readonly alreadyThere: boolean }>;
+  resumeSandbox(request: OfSandbox, call?: Call): Promise<{ readonly alreadyThere: boolean }>;
+  /** Submits, once; `waitForSandbox` observes. */
+  destroySandbox(request: OfSandbox, call?: Call): Promise<{ readonly alreadyGone: boolean }>;
+
+  exec(request: ExecRequest, call?: Call): Promise<ExecRecord>;
+  startProcess(request: StartRequest, call?: Call): Promise<AdapterProcess>;
+  openProcess(request: OpenProcessRequest, call?: Call): Promise<AdapterProcess>;
+
+  readFile(request: OfSandbox & { readonly path: string }, call?: Call): Promise<Uint8Array>;
+  /** Replaces the file in one step. */
+  writeFile(request: WriteFileRequest, call?: Call): Promise<void>;
+
+  preview(request: OfSandbox & { readonly port: number }, call?: Call): Promise<PreviewRecord>;
+
+  /** Submits, once, and resolves with the provider's first answer. */
+  captureSnapshot(request: CaptureRequest, call?: Call): Promise<SnapshotRecord>;
+  /** Waits, by reading only, until the snapshot is ready. Repeatable. */
+  waitForSnapshot(request: OfSnapshot, call?: Call): Promise<SnapshotRecord>;
+  inspectSnapshot(request: OfSnapshot, call?: Call): Promise<SnapshotRecord>;
+  listSnapshots(request: PageRequest, call?: Call): Promise<Page<SnapshotRecord>>;
+  deleteSnapshot(request: OfSnapshot, call?: Call): Promise<{ readonly alreadyGone: boolean }>;
+
+  /** Reads only; a bounded number of pages. */
+  findSandboxes(request: FindRequest, call?: Call): Promise<FindResult<SandboxRecord>>;
+  findSnapshots(request: FindRequest, call?: Call): Promise<FindResult<SnapshotRecord>>;
+
+  /** Ends the connection: reads reject with `CLOSED`, mutations in flight with `OUTCOME_UNKNOWN`. */
+  close(): Promise<void>;
+}
