@@ -1,0 +1,1 @@
+export * from "../../client/dist/index.js";
