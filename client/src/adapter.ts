@@ -6,8 +6,9 @@
  * clean-up. An adapter holds what is its provider's. Each rule lives on one
  * side only.
  *
- * Every method rejects with a `BeachsideError`, whose `outcome` holds what the
- * adapter knows; the client adds the operation's kind and the references.
+ * Every method rejects with a `BeachsideError`, whose `outcome` is an
+ * `AdapterOutcome` (outcome.ts): what the adapter knows, by the provider's ids.
+ * The client turns the ids into references and adds the operation's kind.
  * Durations are seconds, sizes bytes, times milliseconds since the epoch.
  */
 

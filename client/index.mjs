@@ -1,0 +1,5 @@
+// Named exports of the CommonJS build, so that `import` and `require` share one
+// instance of every class. A test holds the list against the build.
+import client from "./dist/index.js";
+
+export const { BeachsideError, isBeachsideError, Preserve, UnsupportedFeatureError } = client;

@@ -1,0 +1,85 @@
+/**
+ * Saved references: plain, versioned JSON that an application stores.
+ *
+ * A reference says which resource of which account it means and what evidence
+ * there is that this application made it. It holds no credential and no
+ * environment value.
+ */
+
+/** What a mutation is called, in references, errors and recovery. */
+export type OperationKind =
+  | "sandbox_create"
+  | "sandbox_suspend"
+  | "sandbox_resume"
+  | "sandbox_destroy"
+  | "exec"
+  | "process_start"
+  | "process_terminate"
+  | "file_write"
+  | "snapshot_capture"
+  | "snapshot_restore"
+  | "snapshot_delete"
+  | "volume_create"
+  | "volume_delete";
+
+/** Kinds of resource that a reference can name. */
+export type ResourceKind = "sandbox" | "snapshot" | "volume" | "process";
+
+/** One account of one provider. */
+export interface Scope {
+  readonly provider: string;
+  readonly account: string;
+}
+
+/**
+ * The evidence that this application made a resource. `created` needs both
+ * ids; they are compared with what the provider keeps when a reference is
+ * reopened.
+ */
+export interface Ownership {
+  readonly state: "created" | "unknown";
+  /** Id of the operation that made it. */
+  readonly operation?: string;
+  /** Id of the submission that made it. */
+  readonly submission?: string;
+}
+
+interface Reference<Kind extends string> {
+  readonly version: 1;
+  readonly kind: Kind;
+  readonly provider: string;
+  readonly scope: { readonly account: string };
+}
+
+interface ResourceOf<Kind extends ResourceKind> extends Reference<Kind> {
+  readonly id: string;
+  readonly ownership: Ownership;
+}
+
+/** Names a sandbox. */
+export type SandboxReference = ResourceOf<"sandbox">;
+/** Names a snapshot. */
+export type SnapshotReference = ResourceOf<"snapshot">;
+/** Names a volume. */
+export type VolumeReference = ResourceOf<"volume">;
+/** Names a live process in a sandbox. */
+export interface ProcessReference extends ResourceOf<"process"> {
+  readonly sandbox: string;
+}
+/** Any reference that names a resource. */
+export type ResourceReference =
+  | SandboxReference
+  | SnapshotReference
+  | VolumeReference
+  | ProcessReference;
+
+/** Names one submission of one mutation, for `recover()`. */
+export interface OperationReference extends Reference<"operation"> {
+  readonly operation: OperationKind;
+  readonly operationId: string;
+  readonly submissionId: string;
+  /** ISO 8601, by this machine's clock. */
+  readonly submittedAt: string;
+  /** What the operation acts on, where that exists already. */
+  readonly target?: ResourceReference;
+}
