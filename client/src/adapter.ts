@@ -12,6 +12,17 @@
  * Durations are seconds, sizes bytes, times milliseconds since the epoch.
  */
 
+import type { Capabilities } from "./capabilities.js";
+
+/** What `Image.…` makes, for `config.image`. A plain string means the same as `prepared`. */
+export type ImageSpec =
+  | { readonly kind: "prepared"; readonly name: string }
+  | { readonly kind: "oci"; readonly reference: string }
+  | { readonly kind: "build"; readonly definition: unknown };
+
+/** The network of a sandbox. An empty allowlist allows nothing. */
+export type NetworkSpec = "blocked" | "internet" | { readonly allow: readonly string[] };
+
 /** A setting's place and meaning, for tools that ask a person for it. */
 export interface SetupEntry {
   /** Environment variable the setting is usually kept in. */
@@ -126,7 +137,7 @@ export interface CreateSandboxRequest {
   readonly env?: Readonly<Record<string, string>>;
   readonly lifecycle?: { readonly lifetimeSeconds?: number };
   /** A network the connection supports; the connection's own when omitted. */
-  readonly network?: unknown;
+  readonly network?: NetworkSpec;
   /** Restores this snapshot instead of starting from the configured image. */
   readonly snapshotId?: string;
   /** The rest only where `capabilities()` says that it is supported. */
@@ -272,23 +283,13 @@ export interface FindResult<Item> {
   readonly searched: { readonly items: number; readonly complete: boolean };
 }
 
-/** One leaf of {@link Capabilities}. */
-export type Capability =
-  | { readonly status: "supported"; readonly value?: unknown; readonly options?: readonly string[] }
-  | { readonly status: "unsupported" | "unknown"; readonly reason: string };
-
-/** A nested record of {@link Capability} leaves. */
-export interface Capabilities {
-  readonly [area: string]: Capability | Capabilities;
-}
-
 type OfSandbox = { readonly sandboxId: string };
 type OfSnapshot = { readonly snapshotId: string };
 
 /** A connection to one account of a provider. Made by {@link Adapter.connect}. */
 export interface AdapterConnection {
   readonly scope: { readonly account: string };
-  /** Computed without a request. */
+  /** Computed without a request; the same for the connection's whole life. */
   capabilities(): Capabilities;
 
   /** Submits, once, and resolves with the provider's first answer; the sandbox may still be starting. */

@@ -4,6 +4,18 @@
 
 export type * from "./adapter.js";
 export type {
+  Capabilities,
+  Capability,
+  CaptureBehavior,
+  ExecLimits,
+  Feature,
+  FileLimits,
+  MountBehavior,
+  RestoreBehavior,
+  Supported,
+  Unsupported,
+} from "./capabilities.js";
+export type {
   ErrorCode,
   ErrorDetails,
   ErrorResource,
