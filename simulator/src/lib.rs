@@ -1,1 +1,21 @@
 //! A local Runloop API v1 with real processes behind it.
+//!
+//! [`Simulator::start`] gives one that lives as long as its value; the
+//! `runloop-simulator` binary is a command line around it. Rooms: `server`
+//! (sockets), `layers` (what every request passes), `routes` (the HTTP
+//! surface), `state` (what the service remembers), `control` (`/_simulator`).
+//! Nothing here knows the adapter that this project builds: the simulator is
+//! shaped by the service's own clients.
+
+mod control;
+mod error;
+mod faults;
+mod journal;
+mod layers;
+mod routes;
+mod server;
+mod simulator;
+mod state;
+
+pub use simulator::{Options, Simulator};
+pub use state::settings::{OptimisticExpiry, Settings, ZeroTimeout};

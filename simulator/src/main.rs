@@ -1,3 +1,155 @@
 //! The `runloop-simulator` binary.
+//!
+//! Prints one line of JSON on stdout once it listens; its log goes to stderr.
+//! It ends on SIGINT and SIGTERM and, unless `--detach` is given, with its
+//! parent: when a stdin that is a pipe or a socket reaches its end, and when
+//! the process that started it is gone.
 
-fn main() {}
+use std::io::{IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use nix::sys::stat::{SFlag, fstat};
+use nix::unistd::{Pid, getppid};
+use runloop_simulator::{Options, Settings, Simulator};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tracing_subscriber::EnvFilter;
+
+/// How often the parent is looked for.
+const PARENT_CHECK: Duration = Duration::from_millis(200);
+
+/// A local Runloop API with real processes, for tests and offline work.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    /// Port on 127.0.0.1; 0 picks a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Accept this key only (default: any key that starts with ak_)
+    #[arg(long)]
+    api_key: Option<String>,
+    /// Start with a switch set; see `GET /_simulator/settings` for all names
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    assignments: Vec<String>,
+    /// Go on after the process that started this one has ended
+    #[arg(long)]
+    detach: bool,
+    /// Log lines as JSON
+    #[arg(long)]
+    log_json: bool,
+}
+
+impl Arguments {
+    fn options(&self) -> Result<Options, String> {
+        let settings = self
+            .assignments
+            .iter()
+            .try_fold(Settings::default(), |settings, text| {
+                settings.with_assignment(text)
+            })?;
+        Ok(Options {
+            port: self.port,
+            api_key: self.api_key.clone(),
+            settings,
+            ..Options::default()
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    // Before anything else: a parent that ends during the start must be noticed.
+    let parent = getppid();
+    let arguments = Arguments::parse();
+    start_log(arguments.log_json);
+    match run(&arguments, parent) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            tracing::error!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start_log(json: bool) {
+    let filter = EnvFilter::try_from_env("RUNLOOP_SIMULATOR_LOG")
+        .unwrap_or_else(|_unset| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    if json {
+        log.json().init();
+    } else {
+        log.with_ansi(std::io::stderr().is_terminal()).init();
+    }
+}
+
+fn run(arguments: &Arguments, parent: Pid) -> Result<(), String> {
+    let simulator =
+        Simulator::start(arguments.options()?).map_err(|error| format!("cannot start: {error}"))?;
+    announce(&simulator).map_err(|error| format!("cannot write to stdout: {error}"))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let reason = runtime
+        .block_on(end(arguments.detach, parent))
+        .map_err(|e| e.to_string())?;
+    tracing::info!(reason, "ending");
+    drop(simulator);
+    // The stdin reader may be blocked for ever: do not wait for it.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+fn announce(simulator: &Simulator) -> std::io::Result<()> {
+    let line = serde_json::json!({
+        "url": simulator.url(),
+        "isolation": simulator.isolation(),
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{line}")?;
+    stdout.flush()
+}
+
+/// Resolves with the reason to end.
+async fn end(detached: bool, parent: Pid) -> std::io::Result<&'static str> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(tokio::select! {
+        _ = interrupt.recv() => "SIGINT",
+        _ = terminate.recv() => "SIGTERM",
+        () = stdin_end(), if !detached => "stdin reached its end",
+        () = parent_end(parent), if !detached => "the parent is gone",
+    })
+}
+
+/// Resolves at the end of a stdin that somebody holds open for us: a pipe, or
+/// the socket that Node gives. Any other stdin says nothing about the parent.
+async fn stdin_end() {
+    let held_open = fstat(std::io::stdin().as_fd()).is_ok_and(|stat| {
+        let kind = SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT;
+        kind == SFlag::S_IFIFO || kind == SFlag::S_IFSOCK
+    });
+    if !held_open {
+        return std::future::pending().await;
+    }
+    let (ended, end) = oneshot::channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1024];
+        while let Ok(1..) = std::io::stdin().lock().read(&mut buffer) {}
+        ended.send(()).unwrap_or_default();
+    });
+    end.await.unwrap_or_default();
+}
+
+/// Looked for, not signalled: a parent-death signal would fire when the
+/// *thread* that started us ends.
+async fn parent_end(parent: Pid) {
+    while getppid() == parent {
+        tokio::time::sleep(PARENT_CHECK).await;
+    }
+}

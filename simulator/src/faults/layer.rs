@@ -1,0 +1,142 @@
+//! Carrying out the actions that concern any request.
+//!
+//! First every action that comes before the route, then the route, then every
+//! action that comes after, each in the order of its rule. The first answer
+//! that is made before the route is final.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::header::LOCATION;
+use http::{HeaderValue, StatusCode, Uri};
+
+use super::reply;
+use super::rule::{Action, Drop, Redirect};
+use super::store::Hits;
+use crate::error::ApiError;
+use crate::journal::{Slot, lock_entry};
+use crate::server::{Connection, Hangup};
+use crate::state::World;
+
+/// Lets the rules that match act on the request.
+pub(crate) async fn apply(
+    State(world): State<Arc<World>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let uri = request.uri();
+    let hits = Arc::new(world.faults.hits(request.method(), uri.path(), uri.query()));
+    if hits.is_empty() {
+        return next.run(request).await;
+    }
+    if let Some(slot) = request.extensions().get::<Slot>() {
+        lock_entry(slot).faults = hits.ids().map(str::to_owned).collect();
+    }
+    let connection = request.extensions().get::<Arc<Connection>>().cloned();
+    if let Some(response) = before(&world, &hits, request.uri()).await {
+        return after(&world, &hits, connection, response, Acted::No).await;
+    }
+    request.extensions_mut().insert(Arc::clone(&hits));
+    let response = next.run(request).await;
+    after(&world, &hits, connection, response, Acted::Yes).await
+}
+
+#[derive(PartialEq, Eq)]
+enum Acted {
+    Yes,
+    No,
+}
+
+async fn before(world: &World, hits: &Hits, uri: &Uri) -> Option<Response> {
+    for action in hits.actions() {
+        match action {
+            Action::Latency(wait) => {
+                tokio::time::sleep(Duration::from_millis(wait.milliseconds)).await;
+            }
+            Action::Refuse(reply) => return Some(reply.respond()),
+            Action::RateLimit(limit) => {
+                let refusal = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate limit exceeded");
+                let retry_after = limit.retry_after.as_deref();
+                return Some(match retry_after {
+                    Some(value) => refusal.header("retry-after", value).into_response(),
+                    None => refusal.into_response(),
+                });
+            }
+            Action::Redirect(redirect) => return Some(redirect_to(redirect, uri)),
+            Action::DropRequest(how) => return Some(hang_up(*how)),
+            Action::HoldRequest(_) => {
+                world.stopping.cancelled().await;
+                return Some(hang_up(Drop { reset: false }));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What shapes the sending holds for every answer; what replaces the answer
+/// only for one that the route gave.
+async fn after(
+    world: &World,
+    hits: &Hits,
+    connection: Option<Arc<Connection>>,
+    mut response: Response,
+    acted: Acted,
+) -> Response {
+    for action in hits.actions() {
+        response = match action {
+            Action::DelayReply(wait) => {
+                tokio::time::sleep(Duration::from_millis(wait.milliseconds)).await;
+                response
+            }
+            Action::ReplaceReply(reply) if acted == Acted::Yes => reply.respond(),
+            Action::EditReply(edit) => reply::edit(response, edit).await,
+            Action::HalveReply(_) => reply::halve(response).await,
+            Action::DropReply(how) if acted == Acted::Yes => hang_up(*how),
+            Action::HoldReply(_) if acted == Acted::Yes => {
+                world.stopping.cancelled().await;
+                hang_up(Drop { reset: false })
+            }
+            Action::TruncateReply(cut) => reply::truncate(response, cut.bytes),
+            Action::SlowReply(slow) => reply::slow_down(response, *slow),
+            Action::CloseIdle(limit) => {
+                if let Some(connection) = &connection {
+                    connection.close_when_idle_for(Duration::from_millis(limit.milliseconds));
+                }
+                response
+            }
+            _ => response,
+        };
+    }
+    response
+}
+
+fn hang_up(how: Drop) -> Response {
+    let mut response = StatusCode::BAD_GATEWAY.into_response();
+    let hangup = if how.reset {
+        Hangup::Reset
+    } else {
+        Hangup::Close
+    };
+    response.extensions_mut().insert(hangup);
+    response
+}
+
+fn redirect_to(redirect: &Redirect, uri: &Uri) -> Response {
+    let path = uri
+        .path_and_query()
+        .map_or("/", http::uri::PathAndQuery::as_str);
+    let location = redirect
+        .location
+        .clone()
+        .unwrap_or_else(|| format!("{}{path}", redirect.origin.as_deref().unwrap_or_default()));
+    let status = StatusCode::from_u16(redirect.status).unwrap_or(StatusCode::TEMPORARY_REDIRECT);
+    let mut response = status.into_response();
+    if let Ok(location) = HeaderValue::try_from(location) {
+        response.headers_mut().insert(LOCATION, location);
+    }
+    response
+}

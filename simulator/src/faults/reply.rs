@@ -1,0 +1,174 @@
+//! Answers that a rule makes up or spoils.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::StreamExt;
+use http::header::CONTENT_LENGTH;
+use http::{HeaderName, HeaderValue, StatusCode};
+use http_body_util::BodyExt;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::rule::{Edit, Slow};
+
+/// A made-up answer. Without `body` and `text` it is the API's own error shape
+/// for the status.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
+    /// A JSON body.
+    pub(crate) body: Option<Value>,
+    /// Any other body, `""` for none; `text/plain` unless `headers` say otherwise.
+    pub(crate) text: Option<String>,
+}
+
+impl Reply {
+    pub(crate) fn respond(&self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_GATEWAY);
+        let mut response = match (&self.text, &self.body) {
+            (Some(text), _) => text.clone().into_response(),
+            (None, Some(body)) => axum::Json(body).into_response(),
+            (None, None) => {
+                let reason = status.canonical_reason().unwrap_or("refused");
+                axum::Json(json!({ "code": self.status.to_string(), "message": reason }))
+                    .into_response()
+            }
+        };
+        *response.status_mut() = status;
+        for (name, value) in &self.headers {
+            if let (Ok(name), Ok(value)) =
+                (HeaderName::try_from(name), HeaderValue::try_from(value))
+            {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response
+    }
+}
+
+/// Changes the JSON of an answer; one that is not JSON stays as it is.
+pub(super) async fn edit(response: Response, edit: &Edit) -> Response {
+    rewrite(response, |bytes| {
+        let Ok(mut value) = serde_json::from_slice::<Value>(&bytes) else {
+            return bytes;
+        };
+        for pointer in &edit.remove {
+            remove_at(&mut value, pointer);
+        }
+        for (pointer, replacement) in &edit.set {
+            set_at(&mut value, pointer, replacement.clone());
+        }
+        Bytes::from(value.to_string())
+    })
+    .await
+}
+
+/// The first half of the body, framed as if it were all of it.
+pub(super) async fn halve(response: Response) -> Response {
+    rewrite(response, |bytes| bytes.slice(..bytes.len() / 2)).await
+}
+
+/// Rewrites a whole body; one that fails on the way is left empty.
+async fn rewrite(response: Response, change: impl FnOnce(Bytes) -> Bytes) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let bytes = body
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes)
+        .unwrap_or_default();
+    parts.headers.remove(CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(change(bytes)))
+}
+
+fn remove_at(value: &mut Value, pointer: &str) {
+    let Some((parent, name)) = pointer.rsplit_once('/') else {
+        return;
+    };
+    match value.pointer_mut(parent) {
+        Some(Value::Object(fields)) => {
+            fields.remove(name);
+        }
+        Some(Value::Array(items)) => {
+            if let Some(index) = name
+                .parse()
+                .ok()
+                .filter(|index: &usize| *index < items.len())
+            {
+                items.remove(index);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn set_at(value: &mut Value, pointer: &str, replacement: Value) {
+    if let Some(place) = value.pointer_mut(pointer) {
+        *place = replacement;
+    } else if let Some((parent, name)) = pointer.rsplit_once('/')
+        && let Some(Value::Object(fields)) = value.pointer_mut(parent)
+    {
+        fields.insert(name.to_owned(), replacement);
+    }
+}
+
+/// The connection breaks inside the body.
+#[derive(Debug, thiserror::Error)]
+#[error("a fault ends the body here")]
+struct CutHere;
+
+/// Sends `bytes` bytes, then breaks the connection. The declared length stays,
+/// so the client can tell.
+pub(super) fn truncate(response: Response, bytes: usize) -> Response {
+    response.map(|body| {
+        let mut left = bytes;
+        let whole = body
+            .into_data_stream()
+            .map(|chunk| chunk.map_err(|_error| CutHere));
+        let cut = whole.flat_map(move |chunk| {
+            let steps = match chunk {
+                Ok(chunk) if chunk.len() <= left => {
+                    left -= chunk.len();
+                    vec![Ok(chunk)]
+                }
+                Ok(chunk) => {
+                    let head = chunk.slice(..left);
+                    left = 0;
+                    vec![Ok(head), Err(CutHere)]
+                }
+                Err(error) => vec![Err(error)],
+            };
+            futures::stream::iter(steps)
+        });
+        Body::from_stream(cut)
+    })
+}
+
+/// Sends the body in pieces with a pause after each.
+pub(super) fn slow_down(response: Response, slow: Slow) -> Response {
+    response.map(|body| {
+        let pieces = body.into_data_stream().flat_map(move |chunk| {
+            let pieces: Vec<_> = match chunk {
+                Ok(chunk) => {
+                    let size = slow.chunk_bytes.max(1);
+                    (0..chunk.len())
+                        .step_by(size)
+                        .map(|start| Ok(chunk.slice(start..chunk.len().min(start + size))))
+                        .collect()
+                }
+                Err(error) => vec![Err(error)],
+            };
+            futures::stream::iter(pieces)
+        });
+        Body::from_stream(pieces.then(move |piece| async move {
+            tokio::time::sleep(Duration::from_millis(slow.milliseconds)).await;
+            piece
+        }))
+    })
+}

@@ -1,0 +1,104 @@
+//! `/v1/network-policies`.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::Value;
+
+use super::{Lenient, Query, list};
+use crate::error::{ApiError, ApiResult};
+use crate::layers::Caller;
+use crate::state::World;
+use crate::state::policies::PolicyFields;
+
+pub(super) fn router() -> Router<Arc<World>> {
+    Router::new()
+        .route("/v1/network-policies", get(page).post(create))
+        .route("/v1/network-policies/{id}", get(retrieve).post(update))
+        .route("/v1/network-policies/{id}/delete", post(delete))
+}
+
+async fn create(
+    State(world): State<Arc<World>>,
+    caller: Caller,
+    Lenient(fields): Lenient<PolicyFields>,
+) -> ApiResult<Json<Value>> {
+    let policy = world
+        .policies
+        .create(&caller.account_id, fields, world.clock.now_ms())?;
+    Ok(Json(policy.view()))
+}
+
+async fn retrieve(
+    State(world): State<Arc<World>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> ApiResult<Json<Value>> {
+    Ok(Json(world.policies.get(&caller.account_id, &id)?.view()))
+}
+
+/// `name` and `search` are partial matches, `id` an exact one.
+async fn page(
+    State(world): State<Arc<World>>,
+    caller: Caller,
+    query: Query,
+) -> ApiResult<Json<Value>> {
+    let mut policies = world.policies.list(&caller.account_id);
+    policies.retain(|policy| {
+        query
+            .get("name")
+            .is_none_or(|part| policy.name.contains(part))
+            && query
+                .get("search")
+                .is_none_or(|part| policy.name.contains(part))
+            && query.get("id").is_none_or(|id| policy.id == id)
+    });
+    list::page(
+        "network_policies",
+        &policies,
+        &query,
+        |policy| &policy.id,
+        |policy| policy.view(),
+    )
+    .map(Json)
+}
+
+async fn update(
+    State(world): State<Arc<World>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Lenient(fields): Lenient<PolicyFields>,
+) -> ApiResult<Json<Value>> {
+    let now_ms = world.clock.now_ms();
+    Ok(Json(
+        world
+            .policies
+            .update(&caller.account_id, &id, fields, now_ms)?
+            .view(),
+    ))
+}
+
+/// A suspended Devbox counts as one that uses its policy (unknown).
+async fn delete(
+    State(world): State<Arc<World>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> ApiResult<Json<Value>> {
+    world.policies.get(&caller.account_id, &id)?;
+    let users: Vec<String> = world
+        .devboxes
+        .list(&caller.account_id)
+        .iter()
+        .filter(|devbox| devbox.is_live_under_policy(&id))
+        .map(|devbox| devbox.id.clone())
+        .collect();
+    if !users.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "network policy {id} is in use by {}",
+            users.join(", ")
+        )));
+    }
+    Ok(Json(world.policies.delete(&caller.account_id, &id)?.view()))
+}

@@ -1,0 +1,89 @@
+//! HTTP/1.1 on one connection.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
+use http::Request;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use super::connection::{Connection, Hangup, InFlight, Socket};
+
+/// The answer that is no answer: hyper drops the connection when it gets it.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection is ended instead of an answer")]
+struct HungUp;
+
+/// Serves the connection until the client leaves, the idle limit passes or
+/// `stop` fires.
+pub(super) async fn serve_connection(
+    stream: TcpStream,
+    connection: Arc<Connection>,
+    router: Router,
+    stop: CancellationToken,
+) {
+    let socket = TokioIo::new(Socket::new(stream, Arc::clone(&connection)));
+    let service_connection = Arc::clone(&connection);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let router = router.clone();
+        let connection = Arc::clone(&service_connection);
+        async move { answer(request, connection, router).await }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .pipeline_flush(true)
+        .serve_connection(socket, service)
+        .with_upgrades();
+    tokio::select! {
+        ended = served => if let Err(error) = ended {
+            tracing::debug!(connection = connection.id, %error, "connection ended");
+        },
+        () = connection.idle_expired() => {
+            tracing::debug!(connection = connection.id, "idle connection closed");
+        }
+        () = stop.cancelled() => {}
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    connection: Arc<Connection>,
+    router: Router,
+) -> Result<Response, HungUp> {
+    let in_flight = connection.begin_request();
+    let (mut parts, body) = request.into_parts();
+    parts.extensions.insert(Arc::clone(&connection));
+    let response = match router
+        .oneshot(Request::from_parts(parts, Body::new(body)))
+        .await
+    {
+        Ok(response) => response,
+        Err::<_, Infallible>(never) => match never {},
+    };
+    match response.extensions().get::<Hangup>() {
+        None => Ok(response.map(|body| until_sent(body, in_flight))),
+        Some(how) => {
+            if *how == Hangup::Reset {
+                connection.reset_on_close();
+            }
+            Err(HungUp)
+        }
+    }
+}
+
+/// Keeps the request counted until the last byte of its answer is taken.
+fn until_sent(body: Body, in_flight: InFlight) -> Body {
+    Body::new(body.map_frame(move |frame| {
+        let _counted = &in_flight;
+        frame
+    }))
+}

@@ -1,0 +1,57 @@
+//! The listening socket and its accept loop.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::connection::Connection;
+use super::h1;
+
+/// Room for a burst of a thousand clients that connect at once.
+const BACKLOG: u32 = 4096;
+
+/// Binds the address; port 0 picks a free one.
+pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // A restart on a chosen port must not wait for the old port's TIME_WAIT.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Accepts until `stop` fires, then waits for the connections to end.
+pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
+    let connections = TaskTracker::new();
+    let mut next_id = 1;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, _peer)) => {
+                // Small replies must not wait for the client's delayed ACK.
+                stream.set_nodelay(true).unwrap_or_default();
+                let connection = Connection::new(next_id);
+                next_id += 1;
+                let served = h1::serve_connection(stream, connection, router.clone(), stop.clone());
+                connections.spawn(served);
+            }
+            Err(error) => {
+                // Out of descriptors: accepting again at once would spin.
+                tracing::warn!(%error, "accept failed");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+    connections.close();
+    connections.wait().await;
+}

@@ -1,0 +1,147 @@
+//! Starting and ending a simulator inside a program.
+//!
+//! The simulator runs on threads of its own, so it can be started from
+//! blocking code and from inside any async runtime alike.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::routes;
+use crate::server;
+use crate::state::World;
+use crate::state::settings::Settings;
+
+/// How long the end may take before what is still running is abandoned.
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// How a simulator is started.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// TCP port on 127.0.0.1; 0 picks a free one.
+    pub port: u16,
+    /// The only key that is accepted; without it any `ak_…` key is.
+    pub api_key: Option<String>,
+    /// The switches it starts with.
+    pub settings: Settings,
+    /// Dropping the simulator panics if a request matched no route.
+    pub panic_on_unexpected: bool,
+}
+
+/// A running simulator; it ends when dropped.
+#[derive(Debug)]
+pub struct Simulator {
+    url: String,
+    world: Arc<World>,
+    stop: CancellationToken,
+    thread: Option<JoinHandle<()>>,
+    panic_on_unexpected: bool,
+}
+
+impl Simulator {
+    /// Starts a simulator and returns once it accepts connections.
+    ///
+    /// # Errors
+    ///
+    /// What the system says when the port cannot be bound or a thread cannot
+    /// be started.
+    pub fn start(options: Options) -> io::Result<Self> {
+        let world = World::new(options.settings, options.api_key);
+        let stop = world.stopping.clone();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
+        let (bound, binding) = mpsc::channel();
+        let served = Arc::clone(&world);
+        let thread = std::thread::Builder::new()
+            .name("runloop-simulator".to_owned())
+            .spawn(move || {
+                match tokio::runtime::Builder::new_multi_thread()
+                    .enable_all()
+                    .build()
+                {
+                    Ok(runtime) => {
+                        runtime.block_on(run(address, served, &bound));
+                        runtime.shutdown_timeout(END_LIMIT);
+                    }
+                    Err(error) => bound.send(Err(error)).unwrap_or_default(),
+                }
+            })?;
+        let address = binding.recv().unwrap_or_else(|_gone| {
+            Err(io::Error::other(
+                "the simulator's thread ended before it was listening",
+            ))
+        })?;
+        Ok(Self {
+            url: format!("http://{address}"),
+            world,
+            stop,
+            thread: Some(thread),
+            panic_on_unexpected: options.panic_on_unexpected,
+        })
+    }
+
+    /// The base URL, without a slash at its end.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// How boxes are kept apart on this machine, as in `/_simulator/health`.
+    #[must_use]
+    pub fn isolation(&self) -> &'static str {
+        self.world.isolation()
+    }
+
+    /// Every `METHOD /path` so far that no route matched.
+    #[must_use]
+    pub fn unexpected_requests(&self) -> Vec<String> {
+        self.world.journal.unexpected()
+    }
+
+    /// Resolves when the simulator has been asked to end.
+    pub async fn stopped(&self) {
+        self.stop.cancelled().await;
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the simulator's thread panicked");
+        }
+        let unexpected = self.unexpected_requests();
+        if self.panic_on_unexpected && !unexpected.is_empty() && !std::thread::panicking() {
+            #[expect(clippy::panic, reason = "asked for with `panic_on_unexpected`")]
+            {
+                panic!("the simulator has no route for: {}", unexpected.join(", "));
+            }
+        }
+    }
+}
+
+async fn run(address: SocketAddr, world: Arc<World>, bound: &mpsc::Sender<io::Result<SocketAddr>>) {
+    let listening = server::bind(address)
+        .and_then(|listener| listener.local_addr().map(|address| (listener, address)));
+    let (listener, address) = match listening {
+        Ok(found) => found,
+        Err(error) => {
+            bound.send(Err(error)).unwrap_or_default();
+            return;
+        }
+    };
+    bound.send(Ok(address)).unwrap_or_default();
+    server::serve(
+        listener,
+        routes::router(Arc::clone(&world)),
+        world.stopping.clone(),
+    )
+    .await;
+    world.shut_down_all().await;
+}
