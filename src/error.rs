@@ -240,9 +240,14 @@ impl Error {
     ) -> Self {
         let feature = feature.into();
         let reason = reason.into();
-        let mut error =
-            Self::new(Code::Unsupported, format!("{feature} is not supported: {reason}"));
-        error.0.unmet.push(Unmet { requirement: feature.clone(), reason });
+        let mut error = Self::new(
+            Code::Unsupported,
+            format!("{feature} is not supported: {reason}"),
+        );
+        error.0.unmet.push(Unmet {
+            requirement: feature.clone(),
+            reason,
+        });
         error.0.feature = Some(feature);
         error
     }
@@ -266,7 +271,10 @@ impl Error {
     /// Names the resource.
     #[must_use]
     pub fn with_resource(mut self, kind: &'static str, id: impl Into<String>) -> Self {
-        self.0.resource = Some(Resource { kind, id: id.into() });
+        self.0.resource = Some(Resource {
+            kind,
+            id: id.into(),
+        });
         self
     }
 
@@ -312,7 +320,10 @@ impl Error {
         requirement: impl Into<Cow<'static, str>>,
         reason: impl Into<Cow<'static, str>>,
     ) -> Self {
-        self.0.unmet.push(Unmet { requirement: requirement.into(), reason: reason.into() });
+        self.0.unmet.push(Unmet {
+            requirement: requirement.into(),
+            reason: reason.into(),
+        });
         self
     }
 
@@ -447,11 +458,9 @@ mod tests {
 
     #[test]
     fn an_error_displays_its_sentence_and_debugs_its_kind_operation_and_resource() {
-        let error = Error::not_found("sandbox", "dbx_1").during("inspect").with_answer(
-            404,
-            Some("req-1".into()),
-            None,
-        );
+        let error = Error::not_found("sandbox", "dbx_1")
+            .during("inspect")
+            .with_answer(404, Some("req-1".into()), None);
         assert_eq!(error.to_string(), r#"sandbox "dbx_1" does not exist"#);
         assert_eq!(
             format!("{error:?}"),

@@ -6,5 +6,6 @@
     reason = "helpers of tests say what they expect by panicking"
 )]
 
+mod faults_any;
 mod first_light;
 mod support;
