@@ -42,6 +42,10 @@ pub(crate) struct Entry {
     pub(crate) request_bytes: u64,
     pub(crate) status: Option<u16>,
     pub(crate) response_bytes: u64,
+    pub(crate) response_content_type: Option<String>,
+    /// What was answered, while `journal_response_bodies` is set: JSON as it
+    /// is, other text as a string, at most [`MAX_KEPT_RESPONSE_BYTES`] of it.
+    pub(crate) response_body: Option<Value>,
     pub(crate) outcome: Outcome,
     /// Ids of the fault rules that acted on it, in order.
     pub(crate) faults: Vec<String>,
@@ -51,6 +55,9 @@ pub(crate) struct Entry {
 
 /// Longer JSON bodies are counted, not kept.
 pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+/// Longer answers are counted, not kept.
+pub(crate) const MAX_KEPT_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 
 /// An entry that is still being filled.
 pub(crate) type Slot = Arc<Mutex<Entry>>;

@@ -10,14 +10,14 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, Version};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 
 use crate::error::ApiError;
-use crate::journal::{Entry, MAX_BODY_BYTES, Outcome, Slot, lock_entry};
+use crate::journal::{Entry, MAX_BODY_BYTES, MAX_KEPT_RESPONSE_BYTES, Outcome, Slot, lock_entry};
 use crate::server::{Connection, Hangup};
 use crate::state::World;
 
@@ -32,9 +32,10 @@ pub(crate) async fn record(
     next: Next,
 ) -> Response {
     let (parts, body) = request.into_parts();
+    let settings = world.settings.get();
     let slot = world.journal.open(
         opening(&parts, world.clock.now_ms()),
-        world.settings.get().journal_max_entries,
+        settings.journal_max_entries,
     );
     // From here on an early end of this future still completes the entry.
     let mut completion = Completion {
@@ -65,7 +66,14 @@ pub(crate) async fn record(
         completion.finish(Outcome::HungUp);
         return response;
     }
-    lock_entry(&slot).status = Some(response.status().as_u16());
+    let content_type = header_text(response.headers(), CONTENT_TYPE);
+    let kept =
+        (settings.journal_response_bodies && is_text(content_type.as_deref())).then(Vec::new);
+    {
+        let mut entry = lock_entry(&slot);
+        entry.status = Some(response.status().as_u16());
+        entry.response_content_type = content_type;
+    }
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         // The answer's body is the upgraded connection, which is not counted.
         completion.finish(Outcome::Answered);
@@ -74,6 +82,7 @@ pub(crate) async fn record(
     response.map(|body| {
         Body::new(Recorded {
             body,
+            kept,
             completion: Some(completion),
         })
     })
@@ -101,6 +110,8 @@ fn opening(parts: &Parts, time_ms: i64) -> Entry {
         request_bytes: 0,
         status: None,
         response_bytes: 0,
+        response_content_type: None,
+        response_body: None,
         outcome: Outcome::Pending,
         faults: Vec::new(),
         unexpected: false,
@@ -121,11 +132,24 @@ fn visible_headers(headers: &HeaderMap) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     headers
-        .get(CONTENT_TYPE)
+        .get(name)
         .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| value.starts_with("application/json"))
+        .map(str::to_owned)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    header_text(headers, CONTENT_TYPE).is_some_and(|value| is_json_type(&value))
+}
+
+fn is_json_type(content_type: &str) -> bool {
+    content_type.starts_with("application/json")
+}
+
+fn is_text(content_type: Option<&str>) -> bool {
+    content_type
+        .is_some_and(|value| value.starts_with("application/json") || value.starts_with("text/"))
 }
 
 fn note_body(slot: &Slot, bytes: &Bytes) {
@@ -181,13 +205,50 @@ impl Drop for Completion {
 /// A response body that completes the journal entry at its end.
 struct Recorded {
     body: Body,
+    /// What has been answered so far, if it is to be kept.
+    kept: Option<Vec<u8>>,
     completion: Option<Completion>,
 }
 
 impl Recorded {
+    fn note(&mut self, data: &Bytes) {
+        if let Some(completion) = &self.completion {
+            lock_entry(&completion.slot).response_bytes += u64::try_from(data.len()).unwrap_or(0);
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(data);
+            if kept.len() > MAX_KEPT_RESPONSE_BYTES {
+                self.kept = None;
+            }
+        }
+    }
+
     fn complete(&mut self) {
         if let Some(mut completion) = self.completion.take() {
+            self.show(&completion);
             completion.finish(Outcome::Answered);
+        }
+    }
+
+    /// Puts what was kept into the entry.
+    fn show(&mut self, completion: &Completion) {
+        let Some(kept) = self.kept.take() else {
+            return;
+        };
+        let mut entry = lock_entry(&completion.slot);
+        let content_type = entry.response_content_type.as_deref();
+        let parsed = content_type
+            .is_some_and(is_json_type)
+            .then(|| serde_json::from_slice(&kept).ok())
+            .flatten();
+        entry.response_body = Some(parsed.unwrap_or_else(|| String::from_utf8_lossy(&kept).into()));
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        if let Some(completion) = self.completion.take() {
+            self.show(&completion);
         }
     }
 }
@@ -203,9 +264,8 @@ impl HttpBody for Recorded {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         match &polled {
             Poll::Ready(Some(Ok(frame))) => {
-                if let (Some(data), Some(completion)) = (frame.data_ref(), &self.completion) {
-                    lock_entry(&completion.slot).response_bytes +=
-                        u64::try_from(data.len()).unwrap_or(0);
+                if let Some(data) = frame.data_ref() {
+                    self.note(data);
                 }
                 // hyper does not poll again once the length is reached.
                 if self.body.is_end_stream() {

@@ -57,6 +57,8 @@ pub struct Settings {
     pub default_last_n: usize,
     /// Requests that the journal keeps.
     pub journal_max_entries: usize,
+    /// The journal keeps what was answered too, except binary files.
+    pub journal_response_bodies: bool,
 }
 
 impl Default for Settings {
@@ -74,6 +76,7 @@ impl Default for Settings {
             execution_id_is_command_id: true,
             default_last_n: 100,
             journal_max_entries: 50_000,
+            journal_response_bodies: false,
         }
     }
 }

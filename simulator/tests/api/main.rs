@@ -8,4 +8,5 @@
 
 mod faults_any;
 mod first_light;
+mod journal;
 mod support;
