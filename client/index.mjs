@@ -2,4 +2,14 @@
 // instance of every class. A test holds the list against the build.
 import client from "./dist/index.js";
 
-export const { BeachsideError, isBeachsideError, Preserve, UnsupportedFeatureError } = client;
+export const {
+  Beachside,
+  BeachsideError,
+  Image,
+  isBeachsideError,
+  MAX_MOUNTS_JSON_BYTES,
+  Preserve,
+  UnsupportedFeatureError,
+  validateOperationReference,
+  validateResourceReference,
+} = client;

@@ -121,6 +121,10 @@ export interface SandboxRecord {
   readonly differences: readonly Difference[];
   /** The snapshot it was restored from. */
   readonly snapshotId: string | null;
+  /** `null` or absent where the provider keeps none. */
+  readonly labels?: Readonly<Record<string, string>> | null;
+  /** Mounted volumes; absent where the provider does not say. */
+  readonly mounts?: readonly MountSpec[];
 }
 
 /** A volume at a path. */
@@ -263,6 +267,10 @@ export interface SnapshotRecord {
   readonly sourceSandboxId: string | null;
   readonly reason: string | null;
   readonly sizeBytes: number | null;
+  /** `null` or absent where it is kept until it is deleted. */
+  readonly expiresAtMs?: number | null;
+  /** `null` or absent where the provider keeps none. */
+  readonly labels?: Readonly<Record<string, string>> | null;
 }
 
 export interface CaptureRequest {

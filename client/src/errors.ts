@@ -8,6 +8,7 @@
  * a failed command printed is kept in non-enumerable properties.
  */
 
+import type { ExecResult } from "./exec-result.js";
 import type { Outcome } from "./outcome.js";
 
 /** Why a call failed. Stable; new codes may be added. */
@@ -76,6 +77,8 @@ export interface ErrorDetails {
   /** What a failed command had printed. Hidden from inspection and JSON. */
   readonly stdout?: Uint8Array | undefined;
   readonly stderr?: Uint8Array | undefined;
+  /** The whole result of a command, under `COMMAND_FAILED`. Hidden likewise. */
+  readonly result?: ExecResult | undefined;
 }
 
 /** What {@link UnsupportedFeatureError} is made from. */
@@ -101,6 +104,8 @@ const PLAIN_FIELDS = [
   "feature",
   "unmetRequirements",
 ] as const;
+
+const HIDDEN_FIELDS = ["stdout", "stderr", "result"] as const;
 
 /** Every failure of this library. `code` says what kind it is. */
 export class BeachsideError extends Error {
@@ -130,6 +135,8 @@ export class BeachsideError extends Error {
   declare readonly stdout?: Uint8Array;
   /** Like {@link stdout}, for standard error. */
   declare readonly stderr?: Uint8Array;
+  /** The whole result of a command that ended with a non-zero exit, under `COMMAND_FAILED`. Not enumerable. */
+  declare readonly result?: ExecResult;
 
   constructor(message: string, details: ErrorDetails) {
     super(message, "cause" in details ? { cause: details.cause } : undefined);
@@ -172,14 +179,9 @@ hidden(BeachsideError.prototype, "name", "BeachsideError");
 hidden(UnsupportedFeatureError.prototype, "name", "UnsupportedFeatureError");
 hidden(BeachsideError.prototype, BRAND, true);
 
-/**
- * Adds to an error what its maker did not know. A field that is given and not
- * `undefined` replaces the old value; `outcome` is merged field by field.
- */
+/** Sets what an error's maker did not know. What is `undefined` here stays as it was. */
 export function enrich<E extends BeachsideError>(error: E, details: Partial<ErrorDetails>): E {
-  const { outcome, ...rest } = details;
-  assignDetails(error, rest);
-  if (outcome !== undefined) visible(error, "outcome", { ...outcome, ...error.outcome });
+  assignDetails(error, details);
   return error;
 }
 
@@ -237,7 +239,7 @@ function assignDetails(error: BeachsideError, details: Partial<ErrorDetails>): v
   for (const field of PLAIN_FIELDS) {
     if (given[field] !== undefined) visible(error, field, given[field]);
   }
-  for (const field of ["stdout", "stderr"]) {
+  for (const field of HIDDEN_FIELDS) {
     if (given[field] !== undefined) hidden(error, field, given[field]);
   }
 }

@@ -1,8 +1,17 @@
 /**
  * The Beachside client: what is the same for every provider.
+ *
+ * Start reading at beachside.ts (connect and the client), then
+ * operations.ts (how a mutation runs) and adapter.ts (what is below).
  */
 
 export type * from "./adapter.js";
+export {
+  Beachside,
+  type BeachsideClient,
+  type ConnectionOptions,
+  type ConnectOptions,
+} from "./beachside.js";
 export type {
   Capabilities,
   Capability,
@@ -15,6 +24,7 @@ export type {
   Supported,
   Unsupported,
 } from "./capabilities.js";
+export type { CleanupReport, NotCleaned } from "./cleanup.js";
 export type {
   ErrorCode,
   ErrorDetails,
@@ -23,6 +33,29 @@ export type {
   UnsupportedDetails,
 } from "./errors.js";
 export { BeachsideError, isBeachsideError, UnsupportedFeatureError } from "./errors.js";
+export type { Command, CommandOptions, ExecOptions } from "./exec.js";
+export type { ExecResult } from "./exec-result.js";
+export { Image } from "./image.js";
+export type { List, ListOptions } from "./lists.js";
+export type { CallOptions, MutationOptions, Operation } from "./operations.js";
 export type * from "./outcome.js";
 export { Preserve } from "./preserve.js";
-export type * from "./references.js";
+export { validateOperationReference, validateResourceReference } from "./reference-checks.js";
+export type {
+  MountRecord,
+  OperationKind,
+  OperationReference,
+  Ownership,
+  ProcessReference,
+  ResourceKind,
+  ResourceReference,
+  SandboxReference,
+  Scope,
+  SnapshotReference,
+  StoragePolicy,
+  VolumeReference,
+} from "./references.js";
+export { MAX_MOUNTS_JSON_BYTES } from "./references.js";
+export type { DestroyOptions, DestroyResult, SandboxHandle } from "./sandbox-handle.js";
+export type { SandboxInfo, SandboxSummary } from "./sandbox-info.js";
+export type { CreateOptions, ListSandboxesOptions, Sandboxes } from "./sandboxes.js";

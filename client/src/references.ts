@@ -3,7 +3,8 @@
  *
  * A reference says which resource of which account it means and what evidence
  * there is that this application made it. It holds no credential and no
- * environment value.
+ * environment value. This module owns the shapes; reference-checks.ts tells
+ * whether some JSON has one of them.
  */
 
 /** What a mutation is called, in references, errors and recovery. */
@@ -52,20 +53,41 @@ interface Reference<Kind extends string> {
 }
 
 interface ResourceOf<Kind extends ResourceKind> extends Reference<Kind> {
+  /** The provider's id. */
   readonly id: string;
   readonly ownership: Ownership;
 }
 
+/** A volume at a path, as recorded when it was mounted. */
+export interface MountRecord {
+  /** The provider's id of the volume. */
+  readonly volume: string;
+  readonly path: string;
+  readonly subpath?: string;
+  readonly readOnly: boolean;
+}
+
 /** Names a sandbox. */
-export type SandboxReference = ResourceOf<"sandbox">;
+export interface SandboxReference extends ResourceOf<"sandbox"> {
+  /** Volumes mounted at creation; at most {@link MAX_MOUNTS_JSON_BYTES} as JSON. */
+  readonly mounts: readonly MountRecord[] | "unknown";
+}
+
 /** Names a snapshot. */
-export type SnapshotReference = ResourceOf<"snapshot">;
+export interface SnapshotReference extends ResourceOf<"snapshot"> {
+  /** Volumes that its source had mounted when it was captured. */
+  readonly mounts: readonly MountRecord[] | "unknown";
+}
+
 /** Names a volume. */
 export type VolumeReference = ResourceOf<"volume">;
+
 /** Names a live process in a sandbox. */
 export interface ProcessReference extends ResourceOf<"process"> {
+  /** The provider's id of the sandbox. */
   readonly sandbox: string;
 }
+
 /** Any reference that names a resource. */
 export type ResourceReference =
   | SandboxReference
@@ -83,3 +105,12 @@ export interface OperationReference extends Reference<"operation"> {
   /** What the operation acts on, where that exists already. */
   readonly target?: ResourceReference;
 }
+
+/**
+ * Longest JSON text of a reference's mounts, in bytes. A create whose mounts
+ * would not fit is refused before anything is sent.
+ */
+export const MAX_MOUNTS_JSON_BYTES = 16_384;
+
+/** What to do about written storage whose durability the provider cannot confirm. */
+export type StoragePolicy = "require-durable" | "allow-unconfirmed";

@@ -1,0 +1,174 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/** Making a connection, and the client that holds it. Start reading here. */
+
+import type { Adapter, ConnectInput } from "./adapter.js";
+import {
+  invalid,
+  isRecord,
+  knownKeys,
+  optional,
+  optionsOf,
+  signalOf,
+  storagePolicy,
+} from "./arguments.js";
+import type { Capabilities } from "./capabilities.js";
+import { Connection, cancelled } from "./connection.js";
+import { BeachsideError, enrich, isBeachsideError } from "./errors.js";
+import type { CallOptions } from "./operations.js";
+import type { Scope, StoragePolicy } from "./references.js";
+import { Sandboxes } from "./sandboxes.js";
+
+/** The version of the adapter interface that this client speaks. */
+const CONTRACT = 1;
+
+/** Options of every connection. */
+export interface ConnectionOptions extends CallOptions {
+  readonly cleanup?:
+    | {
+        /**
+         * `require-durable` (the default) refuses to destroy a sandbox whose mounted
+         * storage may lose writes; `allow-unconfirmed` accepts that.
+         */
+        readonly storage?: StoragePolicy | undefined;
+      }
+    | undefined;
+}
+
+/** A connection with its adapter named, and credentials and settings unless the adapter has them bound. */
+export interface ConnectOptions extends ConnectionOptions {
+  readonly adapter: Adapter;
+  /** What the adapter's `setup.credentials` names. */
+  readonly credentials?: object | undefined;
+  /** What the adapter's `setup.config` names. */
+  readonly config?: object | undefined;
+}
+
+export const Beachside = Object.freeze({ connect });
+
+/**
+ * Connects to one account of a provider. The provider checks the credentials
+ * before the promise resolves.
+ *
+ * Takes `{ adapter, credentials, config }`, or an adapter that has both bound
+ * already, alone or as `adapter`.
+ *
+ * @throws BeachsideError `INVALID_ARGUMENT`, also for credentials or config given twice;
+ *   `UNAUTHENTICATED` or `PERMISSION_DENIED` for a key or an account that is not accepted;
+ *   `UNSUPPORTED` for a setting that the provider lacks; `UNAVAILABLE`; `CANCELLED`.
+ */
+async function connect(
+  target: Adapter | ConnectOptions,
+  options?: ConnectionOptions,
+): Promise<BeachsideClient> {
+  let provider: string | undefined;
+  try {
+    const { adapter, input, storage } = connectArguments(target, options);
+    provider = adapter.provider;
+    if (input.signal?.aborted === true) throw cancelled("connect", input.signal);
+    const connection = await adapter.connect(input);
+    return new BeachsideClient(new Connection(provider, connection, storage));
+  } catch (error) {
+    const ours = isBeachsideError(error)
+      ? error
+      : new BeachsideError("The adapter failed in a way that it should not.", {
+          code: "INTERNAL",
+          cause: error,
+        });
+    throw enrich(ours, {
+      operation: ours.operation ?? "connect",
+      provider: ours.provider ?? provider,
+    });
+  }
+}
+
+function connectArguments(target: unknown, options: unknown) {
+  const bare = isAdapter(target);
+  if (!bare && options !== undefined) {
+    throw invalid("connect: give cleanup and signal beside adapter, in the one object.");
+  }
+  const given = bare
+    ? { adapter: target, ...optionsOf("connect", options, ["cleanup", "signal"]) }
+    : optionsOf("connect", target, ["adapter", "credentials", "config", "cleanup", "signal"]);
+  const { adapter } = given;
+  if (!isAdapter(adapter)) {
+    throw invalid(
+      "connect: adapter is missing, or is not an adapter (it has no connect function).",
+    );
+  }
+  if (adapter.contract !== CONTRACT) {
+    throw invalid(
+      `connect: the adapter speaks version ${String(adapter.contract)} of the adapter interface; this client speaks ${CONTRACT}.`,
+    );
+  }
+  const { credentials, config } = given as ConnectOptions;
+  if (adapter.bound === true) {
+    for (const [name, value] of Object.entries({ credentials, config })) {
+      if (value === undefined) continue;
+      throw invalid(`connect: ${name} are given twice; this adapter has them bound already.`);
+    }
+  }
+  const signal = signalOf(given.signal);
+  const input: ConnectInput = {
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(config === undefined ? {} : { config }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+  return { adapter, input, storage: cleanupStorage(given.cleanup) };
+}
+
+function cleanupStorage(cleanup: unknown): StoragePolicy {
+  if (cleanup === undefined) return "require-durable";
+  if (!isRecord(cleanup)) throw invalid("cleanup must be a plain object.");
+  knownKeys("cleanup", cleanup, ["storage"]);
+  return optional("storage", cleanup["storage"], storagePolicy).storage ?? "require-durable";
+}
+
+function isAdapter(value: unknown): value is Adapter {
+  const like = value as Partial<Adapter> | null | undefined;
+  return typeof like === "object" && typeof like?.connect === "function";
+}
+
+/** A connection to one account of a provider. */
+export class BeachsideClient {
+  /** What every reference of this connection belongs to. */
+  readonly scope: Scope;
+  readonly sandboxes: Sandboxes;
+  readonly #connection: Connection;
+
+  /** @internal */
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.scope = Object.freeze({ provider: connection.provider, account: connection.account });
+    this.sandboxes = new Sandboxes(connection);
+  }
+
+  /** What this connection can do. Asks nobody: it depends on the adapter and its settings only. */
+  async capabilities(): Promise<Capabilities> {
+    return this.#connection.checked("capabilities", () => this.#connection.capabilities);
+  }
+
+  /**
+   * Ends the connection; can be repeated. Reads in flight reject with
+   * `CLOSED`, mutations that were sent with `OUTCOME_UNKNOWN` and their
+   * reference, later calls with `CLOSED`. Nothing is cleaned up.
+   */
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  /** Closes the connection at the end of an `await using` block. */
+  declare [Symbol.asyncDispose]: () => Promise<void>;
+
+  static {
+    // Node 20 before 20.5 has no such symbol.
+    if (typeof Symbol.asyncDispose === "symbol") {
+      Object.defineProperty(BeachsideClient.prototype, Symbol.asyncDispose, {
+        configurable: true,
+        writable: true,
+        value(this: BeachsideClient) {
+          return this.close();
+        },
+      });
+    }
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Automatic clean-up: destroys what a call is proven to have made, and says
+ * what it could not clean and why, without hiding the error that came first.
+ */
+
+import { invalid } from "./arguments.js";
+import type { Connection } from "./connection.js";
+import { type BeachsideError, isBeachsideError } from "./errors.js";
+import type { OperationReference, ResourceReference } from "./references.js";
+import { SandboxHandle } from "./sandbox-handle.js";
+
+/** Something that the clean-up left. */
+export interface NotCleaned {
+  /** What is left, where it is known. */
+  readonly resource?: ResourceReference;
+  /** The operation that may have made something, where what it made is not known. */
+  readonly operation?: OperationReference;
+  /** Why, as a sentence. */
+  readonly reason: string;
+  /** The error of the attempt, where there was one. */
+  readonly error?: BeachsideError;
+}
+
+/** What an automatic clean-up did. */
+export interface CleanupReport {
+  readonly cleaned: readonly ResourceReference[];
+  readonly notCleaned: readonly NotCleaned[];
+}
+
+export async function withSandbox<T>(
+  connection: Connection,
+  create: () => Promise<SandboxHandle>,
+  use: (sandbox: SandboxHandle) => T | PromiseLike<T>,
+): Promise<T> {
+  connection.checked("sandbox_with", () => {
+    if (typeof use !== "function")
+      throw invalid("sandboxes.with: the second argument must be a function.");
+  });
+  let sandbox: SandboxHandle;
+  try {
+    sandbox = await create();
+  } catch (error) {
+    throw attach(error, await cleanFailedCreate(connection, error));
+  }
+  let value: T;
+  try {
+    value = await use(sandbox);
+  } catch (error) {
+    throw attach(error, await destroy(connection, sandbox));
+  }
+  const report = await destroy(connection, sandbox);
+  const failure = report.notCleaned[0];
+  if (failure?.error !== undefined) throw attach(failure.error, report);
+  return value;
+}
+
+async function cleanFailedCreate(connection: Connection, error: unknown): Promise<CleanupReport> {
+  if (!isBeachsideError(error)) return { cleaned: [], notCleaned: [] };
+  const { sandbox, operation, submitted } = error.outcome ?? {};
+  if (sandbox !== undefined && connection.made("sandbox", sandbox.id)) {
+    return destroy(connection, new SandboxHandle(connection, sandbox));
+  }
+  if (submitted === false || operation === undefined || error.code !== "OUTCOME_UNKNOWN") {
+    return { cleaned: [], notCleaned: [] };
+  }
+  const reason = "Whether the create made a sandbox is not known; ask client.recover().";
+  return { cleaned: [], notCleaned: [{ operation, reason }] };
+}
+
+async function destroy(connection: Connection, sandbox: SandboxHandle): Promise<CleanupReport> {
+  const { reference } = sandbox;
+  try {
+    await sandbox.destroy();
+    return { cleaned: [reference], notCleaned: [] };
+  } catch (error) {
+    const ours = connection.complete(error, "sandbox_destroy");
+    const reason = `Destroying it failed: ${ours.message}`;
+    return { cleaned: [], notCleaned: [{ resource: reference, reason, error: ours }] };
+  }
+}
+
+/** The first error, with the report on it; a value that cannot carry one is wrapped. */
+function attach(error: unknown, report: CleanupReport): unknown {
+  if (report.cleaned.length + report.notCleaned.length === 0) return error;
+  if (error instanceof Error && Object.isExtensible(error)) {
+    return Object.assign(error, { cleanup: report });
+  }
+  if (report.notCleaned.length === 0) return error;
+  const failures = report.notCleaned.map((left) => left.error ?? new Error(left.reason));
+  return Object.assign(new AggregateError([error, ...failures], "The clean-up failed as well."), {
+    cleanup: report,
+  });
+}

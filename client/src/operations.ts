@@ -1,0 +1,273 @@
+/**
+ * Mutations: sent once, named before they are sent, and waited for by reading.
+ *
+ * Every mutation goes through {@link submit}. It makes the operation's
+ * reference, awaits the caller's `onSubmit`, sends once, and gives back an
+ * {@link Operation} whose `wait()` only reads, so that it can be called again
+ * after it was cancelled or timed out. The plain form of a call is the submit
+ * form plus one `wait()`.
+ */
+
+import type { Call, Markers } from "./adapter.js";
+import { callback, optionsOf, signalOf } from "./arguments.js";
+import { adapterOutcome, type Connection, cancelled } from "./connection.js";
+import { type BeachsideError, isBeachsideError } from "./errors.js";
+import { uniqueId } from "./identifiers.js";
+import type { Outcome } from "./outcome.js";
+import { frozenCopy } from "./reference-checks.js";
+import type {
+  OperationKind,
+  OperationReference,
+  Ownership,
+  ResourceReference,
+  SandboxReference,
+} from "./references.js";
+import { untilAborted } from "./signals.js";
+
+/** Options of every call that waits. */
+export interface CallOptions {
+  /** Stops the call. It rejects with `CANCELLED`, whose `cause` is the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of every call that changes something at the provider. */
+export interface MutationOptions extends CallOptions {
+  /**
+   * Awaited with the operation's reference before the first byte is sent. Save
+   * the reference here: it is what survives a crash, for `client.recover()`.
+   * If it throws or rejects, nothing is sent and the call fails with that very error.
+   */
+  readonly onSubmit?: ((reference: OperationReference) => unknown) | undefined;
+}
+
+/** A mutation that was submitted. */
+export interface Operation<Result> {
+  /** Plain JSON that names this submission, for `client.recover()`. */
+  readonly reference: OperationReference;
+  /**
+   * Waits for the result, by reading only. Can be called again, also after a
+   * cancelled wait: cancelling stops the wait and undoes nothing.
+   */
+  wait(options?: CallOptions): Promise<Result>;
+}
+
+/** How to run one mutation. `First` is the provider's first answer. */
+export interface Mutation<First, Result> {
+  readonly kind: OperationKind;
+  /** What it acts on. */
+  readonly target?: ResourceReference;
+  readonly options: { readonly signal?: unknown; readonly onSubmit?: unknown };
+  /** Sends, once. */
+  send(markers: Markers, call: Call): Promise<First>;
+  /** References known from the first answer. */
+  known?(first: First, ownership: Ownership): Outcome;
+  /** Observes until the result is there. */
+  finish(first: First, call: Call, ownership: Ownership): Promise<Result>;
+  /** The mounts of the sandbox that it makes. */
+  readonly mounts?: SandboxReference["mounts"];
+}
+
+/** Submits, and waits for the result. */
+export async function perform<First, Result>(
+  connection: Connection,
+  mutation: Mutation<First, Result>,
+): Promise<Result> {
+  const hooks = checkedHooks(connection, mutation);
+  const submission = await prepare(connection, mutation, hooks);
+  // The adapter sees the signal, because it alone knows whether a byte was sent.
+  submission.start(hooks.signal);
+  return submission.wait({ signal: hooks.signal });
+}
+
+/** Submits, and gives back the operation without waiting for the provider. */
+export async function submit<First, Result>(
+  connection: Connection,
+  mutation: Mutation<First, Result>,
+): Promise<Operation<Result>> {
+  const submission = await prepare(connection, mutation, checkedHooks(connection, mutation));
+  // Sent whatever becomes of the caller's signal: from here on only waits are cancelled.
+  submission.start(undefined);
+  return Object.freeze({
+    reference: submission.reference,
+    wait: (options?: CallOptions) => submission.wait(options),
+  });
+}
+
+interface Hooks {
+  readonly signal: AbortSignal | undefined;
+  readonly onSubmit: ((reference: OperationReference) => unknown) | undefined;
+}
+
+function checkedHooks(
+  connection: Connection,
+  { kind, options }: Pick<Mutation<never, never>, "kind" | "options">,
+): Hooks {
+  return connection.checked(kind, () => ({
+    signal: signalOf(options.signal),
+    onSubmit: callback("onSubmit", options.onSubmit),
+  }));
+}
+
+async function prepare<First, Result>(
+  connection: Connection,
+  mutation: Mutation<First, Result>,
+  { signal, onSubmit }: Hooks,
+): Promise<Submission<First, Result>> {
+  const { kind, target } = mutation;
+  const reference: OperationReference = frozenCopy({
+    version: 1 as const,
+    kind: "operation" as const,
+    provider: connection.provider,
+    scope: { account: connection.account },
+    operation: kind,
+    operationId: uniqueId(),
+    submissionId: uniqueId(),
+    submittedAt: new Date().toISOString(),
+    ...(target === undefined ? {} : { target }),
+  });
+  const unsent: Outcome = { kind, submitted: false, operation: reference };
+  const refuse = () => {
+    try {
+      if (signal?.aborted === true) throw cancelled(kind, signal, unsent);
+      connection.refuseClosed();
+    } catch (error) {
+      throw connection.complete(error, kind, unsent);
+    }
+  };
+  refuse();
+  if (onSubmit !== undefined) {
+    await onSubmit(reference);
+    refuse();
+  }
+  return new Submission(connection, mutation, reference);
+}
+
+class Submission<First, Result> {
+  readonly reference: OperationReference;
+  readonly #connection: Connection;
+  readonly #mutation: Mutation<First, Result>;
+  readonly #ownership: Ownership;
+  #first: Promise<First> | undefined;
+  #known: Outcome = {};
+  #result: { readonly value: Result } | undefined;
+
+  constructor(
+    connection: Connection,
+    mutation: Mutation<First, Result>,
+    reference: OperationReference,
+  ) {
+    this.#connection = connection;
+    this.#mutation = mutation;
+    this.reference = reference;
+    this.#ownership = {
+      state: "created",
+      operation: reference.operationId,
+      submission: reference.submissionId,
+    };
+  }
+
+  start(signal: AbortSignal | undefined): void {
+    this.#first = this.#send(signal);
+    // A wait() that never comes must not end the process with an unhandled rejection.
+    this.#first.catch(() => {});
+  }
+
+  async wait(options: CallOptions = {}): Promise<Result> {
+    const { kind } = this.#mutation;
+    const signal = this.#connection.checked(kind, () =>
+      signalOf(optionsOf("wait", options, ["signal"]).signal),
+    );
+    if (this.#result !== undefined) return this.#result.value;
+    const stopped = (at: AbortSignal) =>
+      cancelled(kind, at, { ...this.#base(), submitted: true, ...this.#known });
+    try {
+      const first = await untilAborted(this.#started(), signal, () =>
+        stopped(signal as AbortSignal),
+      );
+      if (signal?.aborted === true) throw stopped(signal);
+      this.#connection.refuseClosed();
+      const call = signal === undefined ? {} : { signal };
+      const value = await this.#mutation.finish(first, call, this.#ownership);
+      this.#result = { value };
+      return value;
+    } catch (error) {
+      throw this.#explain(error);
+    }
+  }
+
+  #started(): Promise<First> {
+    if (this.#first === undefined) throw new TypeError("wait() before start()");
+    return this.#first;
+  }
+
+  async #send(signal: AbortSignal | undefined): Promise<First> {
+    const markers = {
+      operation: this.reference.operationId,
+      submission: this.reference.submissionId,
+    };
+    const first = await this.#mutation.send(markers, signal === undefined ? {} : { signal });
+    this.#known = this.#mutation.known?.(first, this.#ownership) ?? {};
+    return first;
+  }
+
+  #base(): Outcome {
+    const { kind, target } = this.#mutation;
+    return {
+      kind,
+      operation: this.reference,
+      ...(target?.kind === "sandbox" ? { sandbox: target } : {}),
+      ...(target?.kind === "snapshot" ? { snapshot: target } : {}),
+      ...(target?.kind === "volume" ? { volume: target } : {}),
+      ...(target?.kind === "process" ? { process: target } : {}),
+    };
+  }
+
+  /** Completes the error with everything known: what it says itself wins over what was known before. */
+  #explain(error: unknown): BeachsideError {
+    const { kind } = this.#mutation;
+    if (!isBeachsideError(error) || error.outcome?.operation === undefined) {
+      const sent = Object.keys(this.#known).length > 0 ? { submitted: true } : {};
+      const outcome = {
+        ...this.#base(),
+        ...sent,
+        ...this.#known,
+        ...(isBeachsideError(error) ? this.#named(error) : {}),
+      };
+      return this.#connection.complete(error, kind, outcome);
+    }
+    return this.#connection.complete(error, kind);
+  }
+
+  /** An adapter's outcome with references in place of ids. */
+  #named(error: BeachsideError): Outcome {
+    const { sandboxId, snapshotId, volumeId, processId, ...rest } = adapterOutcome(error);
+    const connection = this.#connection;
+    const { target, kind, mounts = [] } = this.#mutation;
+    const base = this.#base();
+    const named: { -readonly [K in keyof Outcome]: Outcome[K] } = { ...rest };
+    const made = (maker: readonly OperationKind[]): Ownership =>
+      maker.includes(kind) ? this.#ownership : { state: "unknown" };
+    if (sandboxId !== undefined && base.sandbox?.id !== sandboxId) {
+      const ownership = made(["sandbox_create", "snapshot_restore"]);
+      if (ownership.state === "created") connection.remember("sandbox", sandboxId, ownership);
+      named.sandbox = connection.sandboxReference(sandboxId, ownership, mounts);
+    }
+    if (snapshotId !== undefined && base.snapshot?.id !== snapshotId) {
+      const ownership = made(["snapshot_capture"]);
+      if (ownership.state === "created") connection.remember("snapshot", snapshotId, ownership);
+      named.snapshot = connection.snapshotReference(snapshotId, ownership, mounts);
+    }
+    if (volumeId !== undefined && base.volume?.id !== volumeId) {
+      named.volume = connection.volumeReference(volumeId, made(["volume_create"]));
+    }
+    if (processId !== undefined && base.process?.id !== processId) {
+      const sandbox = target?.kind === "process" ? target.sandbox : target?.id;
+      named.process = connection.processReference(
+        processId,
+        made(["process_start", "exec"]),
+        sandbox ?? "unknown",
+      );
+    }
+    return named;
+  }
+}

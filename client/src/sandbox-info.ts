@@ -1,0 +1,70 @@
+/** A sandbox as `inspect()` and lists show it: the adapter's record in the caller's terms. */
+
+import type { Difference, SandboxRecord, SandboxState } from "./adapter.js";
+import type { MountRecord, Ownership, SandboxReference } from "./references.js";
+
+/** What lists say of each sandbox. */
+export interface SandboxSummary {
+  /** For `client.sandboxes.get()`. */
+  readonly reference: SandboxReference;
+  readonly state: SandboxState;
+  /** The provider's own word for the state. */
+  readonly providerState: string;
+  /** ISO 8601; `null` where the provider does not say. */
+  readonly createdAt: string | null;
+  readonly ownership: Ownership;
+  /** `null` where the provider keeps none. */
+  readonly labels: Readonly<Record<string, string>> | null;
+}
+
+/** What `inspect()` says of one sandbox. */
+export interface SandboxInfo extends SandboxSummary {
+  /** The provider's reason, for a failed or ended sandbox. */
+  readonly reason: string | null;
+  /** The image's name or id; `null` for the provider's default. */
+  readonly image: string | null;
+  readonly lifecycle: {
+    readonly lifetimeSeconds: number | null;
+    readonly idleSeconds: number | null;
+  };
+  readonly network: {
+    readonly policy: "blocked" | "internet" | "unknown";
+    readonly policyId: string | null;
+  };
+  /** Settings that the provider reports otherwise than they were asked for. */
+  readonly differences: readonly Difference[];
+  /** Id of the snapshot it was restored from. */
+  readonly snapshot: string | null;
+  readonly mounts: readonly MountRecord[] | "unknown";
+}
+
+export function sandboxSummary(record: SandboxRecord, reference: SandboxReference): SandboxSummary {
+  return {
+    reference,
+    state: record.state,
+    providerState: record.providerState,
+    createdAt: isoTime(record.createdAtMs),
+    ownership: reference.ownership,
+    labels: record.labels ?? null,
+  };
+}
+
+export function sandboxInfo(record: SandboxRecord, reference: SandboxReference): SandboxInfo {
+  return {
+    ...sandboxSummary(record, reference),
+    reason: record.reason,
+    image: record.image,
+    lifecycle: record.lifecycle,
+    network: record.network,
+    differences: record.differences,
+    snapshot: record.snapshotId,
+    mounts: reference.mounts,
+  };
+}
+
+/** ISO 8601, or `null` for an unknown or impossible time. */
+export function isoTime(ms: number | null): string | null {
+  if (ms === null) return null;
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}
