@@ -9,7 +9,7 @@
 //! - [`api`]: builds requests and reads responses, one file a resource. Pure.
 //! - [`wire`]: serde mirror of the REST API. No logic.
 //! - [`transport`]: the only room that does HTTP.
-//! - [`config`] and [`error`]: what everything may use.
+//! - [`config`], [`error`] and [`message`] (one exchange, as data): what everything may use.
 //!
 //! Start reading at [`adapter`].
 
@@ -17,6 +17,7 @@ pub mod adapter;
 pub mod api;
 pub mod config;
 pub mod error;
+pub mod message;
 pub mod shell;
 pub mod sse;
 pub mod transport;

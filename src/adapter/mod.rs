@@ -1,1 +1,23 @@
-//! Under construction.
+//! The verbs: what Beachside asks for, in terms of what Runloop has.
+//!
+//! It owns the order of requests, waits, deadlines, cancellation and what is
+//! known of an outcome. It must not know HTTP (that is
+//! [`transport`](crate::transport)), paths and statuses (that is
+//! [`api`](crate::api)) or JavaScript. One file a verb; start reading at
+//! [`Connection`].
+
+mod call;
+mod connection;
+mod destroy;
+mod exchange;
+mod inspect;
+mod poll;
+pub mod records;
+mod sandbox_view;
+mod suspend;
+#[cfg(test)]
+mod testing;
+mod wait;
+
+pub use call::Call;
+pub use connection::Connection;

@@ -1,1 +1,27 @@
-//! Under construction.
+//! Builds requests and reads answers, one file a resource. Pure.
+//!
+//! It owns paths, query strings and the meaning of a status. It must not do
+//! I/O, know a connection or know what Beachside asks for. Start reading at
+//! [`answer`], which says what becomes of every status.
+
+pub mod accounts;
+pub mod answer;
+pub mod devboxes;
+pub mod path;
+
+pub use answer::Context;
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::message::Body;
+
+/// A body as JSON text.
+///
+/// # Errors
+/// `INTERNAL`: every type here can be written as JSON.
+pub fn json<T: Serialize>(value: &T) -> Result<Body> {
+    serde_json::to_vec(value)
+        .map(|text| Body::Json(text.into()))
+        .map_err(|_| Error::internal("a request body could not be written as JSON"))
+}

@@ -1,0 +1,124 @@
+//! A connection to one account.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::Call;
+use crate::api::answer::{accept, parse, unanswered};
+use crate::api::{self, Context};
+use crate::config::Config;
+use crate::error::{Code, Error, Result};
+use crate::transport::{Http, Settings, Transport};
+use crate::wire::accounts::Account;
+
+/// A connection to one account of Runloop. Clones are the same connection.
+#[derive(Clone)]
+pub struct Connection(Arc<Core>);
+
+struct Core {
+    transport: Arc<dyn Transport>,
+    config: Config,
+    account: String,
+    closed: CancellationToken,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("account", &self.0.account)
+            .field("base_url", &self.0.config.credentials.base_url())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Checks the key with `GET /v1/accounts/me` and takes the account's id as scope.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED` or `PERMISSION_DENIED`; the latter also for an account
+    /// whose status is anything but `ACCOUNT_STATUS_ENABLED`.
+    pub async fn connect(config: Config, call: &Call) -> Result<Self> {
+        let credentials = &config.credentials;
+        let transport = Http::new(Settings {
+            base_url: credentials.base_url().to_owned(),
+            is_loopback: credentials.is_loopback(),
+            authorization: credentials.authorization().clone(),
+            connect_timeout: config.timeouts.connect,
+            silence_timeout: config.timeouts.request,
+        })
+        .map_err(|error| error.during("connect"))?;
+        Self::over(Arc::new(transport), config, call).await
+    }
+
+    /// As [`connect`](Self::connect), over another transport.
+    pub(crate) async fn over(
+        transport: Arc<dyn Transport>,
+        config: Config,
+        call: &Call,
+    ) -> Result<Self> {
+        let request = api::accounts::me();
+        let context = Context::new("connect", &request, config.credentials.api_key());
+        let answer = tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => {
+                let error = Error::new(Code::Cancelled, "the caller's signal stopped the call");
+                return Err(error.during("connect"));
+            }
+            answer = transport.send(&request) => answer,
+        };
+        let answer = answer.map_err(|failure| unanswered(&failure, &context))?;
+        let account: Account = parse(&accept(answer, &context)?, &context)?;
+        let status = account.account_status.as_deref().unwrap_or("");
+        if !status.eq_ignore_ascii_case("ACCOUNT_STATUS_ENABLED") {
+            let shown = if status.is_empty() {
+                "no status"
+            } else {
+                status
+            };
+            return Err(Error::new(
+                Code::PermissionDenied,
+                format!("the account is not enabled: Runloop reports {shown}"),
+            )
+            .during("connect")
+            .with_resource("account", account.id));
+        }
+        if account.id.is_empty() {
+            return Err(
+                Error::protocol("Runloop reports an account without an id").during("connect")
+            );
+        }
+        let closed = CancellationToken::new();
+        Ok(Self(Arc::new(Core {
+            transport,
+            config,
+            account: account.id,
+            closed,
+        })))
+    }
+
+    /// The account's id: the scope of everything.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        &self.0.account
+    }
+
+    /// Ends the connection: reads fail with `CLOSED`, mutations on their way
+    /// with `OUTCOME_UNKNOWN`. Twice is fine. Nothing is cleaned up.
+    pub fn close(&self) {
+        self.0.closed.cancel();
+    }
+
+    pub(super) fn transport(&self) -> &Arc<dyn Transport> {
+        &self.0.transport
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    pub(super) fn closed(&self) -> &CancellationToken {
+        &self.0.closed
+    }
+}

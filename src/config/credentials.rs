@@ -1,0 +1,164 @@
+//! The API key and where it may go.
+
+use std::fmt;
+
+use http::HeaderValue;
+use serde_json::Value;
+
+use super::base_url::{self, BaseUrl};
+use super::fields::Fields;
+use crate::error::{Error, Result};
+
+/// `credentials`. `Debug` shows no key.
+#[derive(Clone)]
+pub struct Credentials {
+    api_key: String,
+    authorization: HeaderValue,
+    base: BaseUrl,
+    tunnel: TunnelForm,
+}
+
+/// How the address of a preview is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TunnelForm {
+    /// `https://{port}-{key}.{domain}`, as the service does it.
+    Subdomain {
+        /// What follows `{port}-{key}.`, with a port where it has one.
+        domain: String,
+    },
+    /// `http://{port}-{key}.tunnel.localhost:{api_port}`: a simulator on this machine.
+    Loopback {
+        /// The API's port, on which the simulator also serves its tunnels.
+        api_port: u16,
+    },
+}
+
+impl Credentials {
+    /// Checks `credentials`; `environment` looks a variable up.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` with the field's name, never with its value.
+    pub(super) fn parse(
+        value: Option<&Value>,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self> {
+        let fields = Fields::of("credentials", value, &["apiKey", "baseUrl", "tunnelDomain"])?;
+        let api_key = fields.text("apiKey")?.ok_or_else(|| {
+            Error::invalid_argument(
+                "credentials.apiKey is missing; pass a key of the Runloop dashboard, \
+                 usually process.env.RUNLOOP_API_KEY",
+            )
+        })?;
+        let authorization = authorization(api_key)?;
+        let base = match fields.text("baseUrl")? {
+            Some(text) => base_url::parse(text, "credentials.baseUrl")?,
+            None => match environment("RUNLOOP_BASE_URL").filter(|text| !text.is_empty()) {
+                Some(text) => base_url::parse(&text, "the environment variable RUNLOOP_BASE_URL")?,
+                None => base_url::parse(base_url::PUBLIC, "the public API")?,
+            },
+        };
+        let tunnel = match fields.text("tunnelDomain")? {
+            Some(domain) => TunnelForm::Subdomain {
+                domain: tunnel_domain(domain)?,
+            },
+            None if base.is_loopback => TunnelForm::Loopback {
+                api_port: base.port.unwrap_or(80),
+            },
+            None => {
+                let domain = base.host.strip_prefix("api.").unwrap_or(&base.host);
+                TunnelForm::Subdomain {
+                    domain: format!("tunnel.{domain}"),
+                }
+            }
+        };
+        Ok(Self {
+            api_key: api_key.to_owned(),
+            authorization,
+            base,
+            tunnel,
+        })
+    }
+
+    /// The key, to keep it out of messages. Never shown.
+    #[must_use]
+    pub fn api_key(&self) -> &str {
+        &self.api_key
+    }
+
+    /// The `Authorization` value, marked sensitive.
+    #[must_use]
+    pub fn authorization(&self) -> &HeaderValue {
+        &self.authorization
+    }
+
+    /// The API's address without a trailing slash.
+    #[must_use]
+    pub fn base_url(&self) -> &str {
+        &self.base.text
+    }
+
+    /// Whether the API is on this machine.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        self.base.is_loopback
+    }
+
+    /// How previews are addressed.
+    #[must_use]
+    pub fn tunnel(&self) -> &TunnelForm {
+        &self.tunnel
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("base_url", &self.base.text)
+            .finish_non_exhaustive()
+    }
+}
+
+fn authorization(api_key: &str) -> Result<HeaderValue> {
+    let wrong = |why: &str| {
+        Error::invalid_argument(format!(
+            "credentials.apiKey {why}; pass the key as it was issued"
+        ))
+    };
+    if api_key.is_empty() {
+        return Err(wrong("is empty"));
+    }
+    if api_key.chars().any(char::is_whitespace) {
+        return Err(wrong("holds white space"));
+    }
+    if !api_key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(wrong("holds a character that no key has"));
+    }
+    if api_key.len() > 4096 {
+        return Err(wrong("is longer than 4096 characters"));
+    }
+    let mut value = HeaderValue::try_from(format!("Bearer {api_key}"))
+        .map_err(|_| wrong("cannot be sent in a header"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn tunnel_domain(text: &str) -> Result<String> {
+    let (host, port) = text
+        .split_once(':')
+        .map_or((text, None), |(host, port)| (host, Some(port)));
+    let label = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    };
+    let is_port = |text: &str| text.parse::<u16>().is_ok_and(|port| port > 0);
+    if host.split('.').all(label) && port.is_none_or(is_port) {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err(Error::invalid_argument(
+        "credentials.tunnelDomain must be a host name, with a port where needed, \
+         for example tunnel.runloop.ai",
+    ))
+}

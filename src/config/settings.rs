@@ -1,0 +1,248 @@
+//! `config`: what every Devbox of a connection gets.
+
+use serde_json::Value;
+
+use super::credentials::Credentials;
+use super::features::unsupported;
+use super::fields::Fields;
+use super::sizes::{self, Size};
+use super::timeouts::Timeouts;
+use crate::error::{Error, Result};
+
+/// Shortest and longest lifetime in seconds. Runloop's own maximum is 48 h (certain).
+const LIFETIME_SECONDS: (u32, u32) = (60, 172_800);
+
+/// Shortest and longest idle time in seconds. Runloop publishes no bounds for
+/// it; the longest is that of a lifetime.
+const IDLE_SECONDS: (u32, u32) = (1, 172_800);
+
+const DEFAULT_LIFETIME_SECONDS: u32 = 900;
+
+/// The image that stands for "no blueprint".
+const DEFAULT_IMAGE: &str = "runloop-default";
+
+/// What a Devbox may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// Nothing: the policy `beachside-blocked`. The default.
+    Blocked,
+    /// Everything: no policy.
+    Internet,
+}
+
+/// What a Devbox starts from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Image {
+    /// Runloop's own image. The default.
+    Default,
+    /// A blueprint, by id where one has that id, else by name.
+    Blueprint(String),
+}
+
+/// When a Devbox ends or sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifecycle {
+    /// Shut down after so many seconds, whatever it does. The default, with 900.
+    Lifetime {
+        /// 60 to 172800.
+        seconds: u32,
+    },
+    /// Suspended after so many idle seconds.
+    Idle {
+        /// 1 to 172800.
+        seconds: u32,
+    },
+}
+
+/// Who may open a preview.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Who sends the header. The default.
+    Protected,
+    /// Everybody who knows the URL.
+    Public,
+}
+
+/// Credentials and settings, checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Key and addresses.
+    pub credentials: Credentials,
+    /// What a Devbox may reach.
+    pub network: Network,
+    /// What it starts from.
+    pub image: Image,
+    /// Its size; `None` is Runloop's default.
+    pub size: Option<Size>,
+    /// When it ends or sleeps.
+    pub lifecycle: Lifecycle,
+    /// Who may open its previews.
+    pub preview: Access,
+    /// How long to wait.
+    pub timeouts: Timeouts,
+}
+
+impl Config {
+    /// Checks `credentials` and `config` as `connect` was given them; `null` is empty.
+    ///
+    /// Reads the environment variable `RUNLOOP_BASE_URL` where no `baseUrl` is given.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` names the field; `UNSUPPORTED` names what Runloop cannot do.
+    pub fn parse(credentials: &Value, config: &Value) -> Result<Self> {
+        Self::parse_with(credentials, config, |name| std::env::var(name).ok())
+            .map_err(|error| error.during("connect"))
+    }
+
+    fn parse_with(
+        credentials: &Value,
+        config: &Value,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self> {
+        let present = |value| Some(value).filter(|value: &&Value| !value.is_null());
+        let credentials = Credentials::parse(present(credentials), environment)?;
+        let known = [
+            "network",
+            "image",
+            "resources",
+            "lifecycle",
+            "preview",
+            "snapshots",
+            "timeouts",
+        ];
+        let fields = Fields::of("config", present(config), &known)?;
+        let resources = Fields::of(
+            "config.resources",
+            fields.any("resources"),
+            &["vcpus", "memoryMiB"],
+        )?;
+        parse_snapshots(fields.any("snapshots"))?;
+        Ok(Self {
+            credentials,
+            network: fields
+                .any("network")
+                .map_or(Ok(Network::Blocked), parse_network)?,
+            image: fields
+                .any("image")
+                .map_or(Ok(Image::Default), parse_image)?,
+            size: sizes::smallest(
+                resources.positive("vcpus")?,
+                resources.positive("memoryMiB")?,
+            )?,
+            lifecycle: parse_lifecycle(fields.any("lifecycle"))?,
+            preview: parse_preview(fields.any("preview"))?,
+            timeouts: Timeouts::parse(fields.any("timeouts"))?,
+        })
+    }
+}
+
+/// Reads a `network` setting, of the connection or of one call.
+///
+/// # Errors
+/// `UNSUPPORTED` for an allowlist, `INVALID_ARGUMENT` for anything unknown.
+pub fn parse_network(value: &Value) -> Result<Network> {
+    match value {
+        Value::String(text) if text == "blocked" => Ok(Network::Blocked),
+        Value::String(text) if text == "internet" => Ok(Network::Internet),
+        Value::Object(object) if object.contains_key("allow") => Err(unsupported("network.allow")),
+        _ => Err(Error::invalid_argument(
+            "network must be \"blocked\" or \"internet\"",
+        )),
+    }
+}
+
+/// Reads the `lifetimeSeconds` of one call.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` outside 60 to 172800, or for another key.
+pub fn parse_lifetime(value: &Value) -> Result<Option<u32>> {
+    let fields = Fields::of("lifecycle", Some(value), &["lifetimeSeconds"])?;
+    fields.whole("lifetimeSeconds", LIFETIME_SECONDS.0, LIFETIME_SECONDS.1)
+}
+
+fn parse_image(value: &Value) -> Result<Image> {
+    let name = match value {
+        Value::String(name) => name,
+        Value::Object(object) => match (object.get("kind"), object.get("name")) {
+            (Some(Value::String(kind)), Some(Value::String(name))) if kind == "prepared" => name,
+            (Some(Value::String(kind)), _) if kind == "oci" => {
+                return Err(unsupported("images.oci"));
+            }
+            (Some(Value::String(kind)), _) if kind == "build" => {
+                return Err(unsupported("images.build"));
+            }
+            _ => return Err(wrong_image()),
+        },
+        _ => return Err(wrong_image()),
+    };
+    if name.trim().is_empty() || name.chars().any(char::is_control) {
+        return Err(wrong_image());
+    }
+    Ok(if name == DEFAULT_IMAGE {
+        Image::Default
+    } else {
+        Image::Blueprint(name.clone())
+    })
+}
+
+fn wrong_image() -> Error {
+    Error::invalid_argument(
+        "config.image must be \"runloop-default\", or the id or name of a blueprint",
+    )
+}
+
+fn parse_lifecycle(value: Option<&Value>) -> Result<Lifecycle> {
+    let known = ["lifetimeSeconds", "idleSeconds", "suspension"];
+    let fields = Fields::of("config.lifecycle", value, &known)?;
+    let suspension = Fields::of(
+        "config.lifecycle.suspension",
+        fields.any("suspension"),
+        &["preserve"],
+    )?;
+    parse_preserve(&suspension, "lifecycle.suspension.preserve")?;
+    let lifetime = fields.whole("lifetimeSeconds", LIFETIME_SECONDS.0, LIFETIME_SECONDS.1)?;
+    let idle = fields.whole("idleSeconds", IDLE_SECONDS.0, IDLE_SECONDS.1)?;
+    match (lifetime, idle) {
+        (Some(_), Some(_)) => Err(Error::invalid_argument(
+            "config.lifecycle must have lifetimeSeconds or idleSeconds, not both: \
+             Runloop ignores the lifetime of a Devbox that sleeps when idle",
+        )),
+        (_, Some(seconds)) => Ok(Lifecycle::Idle { seconds }),
+        (seconds, None) => Ok(Lifecycle::Lifetime {
+            seconds: seconds.unwrap_or(DEFAULT_LIFETIME_SECONDS),
+        }),
+    }
+}
+
+fn parse_preview(value: Option<&Value>) -> Result<Access> {
+    let fields = Fields::of("config.preview", value, &["access"])?;
+    match fields.any("access") {
+        None => Ok(Access::Protected),
+        Some(Value::String(text)) if text == "protected" => Ok(Access::Protected),
+        Some(Value::String(text)) if text == "public" => Ok(Access::Public),
+        Some(other) => Err(fields.wrong("access", "\"protected\" or \"public\"", other)),
+    }
+}
+
+fn parse_snapshots(value: Option<&Value>) -> Result<()> {
+    let fields = Fields::of("config.snapshots", value, &["preserve", "retentionSeconds"])?;
+    if fields.any("retentionSeconds").is_some() {
+        return Err(Error::unsupported(
+            "snapshots.retentionSeconds",
+            "Runloop keeps a snapshot until it is deleted",
+        ));
+    }
+    parse_preserve(&fields, "snapshots.preserve")
+}
+
+fn parse_preserve(fields: &Fields<'_>, feature: &'static str) -> Result<()> {
+    match fields.any("preserve") {
+        None => Ok(()),
+        Some(Value::String(text)) if text == "filesystem" => Ok(()),
+        Some(Value::String(text)) if text == "filesystem+memory" => Err(Error::unsupported(
+            feature,
+            "Runloop keeps the disk only, not memory",
+        )),
+        Some(other) => Err(fields.wrong("preserve", "\"filesystem\"", other)),
+    }
+}

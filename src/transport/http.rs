@@ -1,0 +1,359 @@
+//! HTTP by reqwest: one attempt, whole or as a stream. The only file that names it.
+//!
+//! Redirects are never followed: the API has none, and following one could
+//! carry the key to another origin or send a mutation twice. reqwest's own
+//! retries are off. hyper may still put a request on a fresh connection when
+//! the pooled one was found dead before the request reached the wire; that is
+//! no second sending.
+
+use std::error::Error as _;
+use std::fmt;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
+use http::HeaderValue;
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, USER_AGENT};
+use tokio::time::{Instant, timeout_at};
+
+use super::lanes::{Lane, Lanes};
+use super::{Transport, headers, tls};
+use crate::error::{Error, Result};
+use crate::message::{
+    Body, Failure, Head, Kind, Method, Request, Response, Sent, StreamResponse, What,
+};
+
+/// How long an unused connection is kept. Shorter than the 30 s after which
+/// common servers close one, so that a mutation rarely meets a dying socket.
+const IDLE_CONNECTION: Duration = Duration::from_secs(20);
+
+/// Slowest upload that is waited for, in bytes a second.
+const SLOWEST_UPLOAD: usize = 128 * 1024;
+
+/// Where and how to connect.
+#[derive(Clone)]
+pub struct Settings {
+    /// `https://host[:port][/prefix]` without a trailing slash; `http` only on loopback.
+    pub base_url: String,
+    /// Whether `base_url` is on this machine, so that no proxy is asked.
+    pub is_loopback: bool,
+    /// The whole `Authorization` value, marked sensitive.
+    pub authorization: HeaderValue,
+    /// Limit on making a connection: name, TCP, proxy and TLS together.
+    pub connect_timeout: Duration,
+    /// Limit on silence: from the request to the answer, and between two pieces of it.
+    pub silence_timeout: Duration,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("base_url", &self.base_url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The transport that does HTTP. Answers of any status are answers.
+pub struct Http {
+    settings: Settings,
+    /// Calls that are answered at once.
+    short: Lanes<reqwest::Client>,
+    /// Long polls, held calls and event streams: they occupy a stream of an
+    /// HTTP/2 connection for seconds and must not starve the short ones.
+    held: Lanes<reqwest::Client>,
+    /// Files: they fill the flow-control window of their connection.
+    bulk: Lanes<reqwest::Client>,
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Http {
+    /// Prepares connections; makes none yet.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` when `NODE_EXTRA_CA_CERTS` names a file without certificates.
+    pub fn new(settings: Settings) -> Result<Self> {
+        let tls = tls::client_config()?;
+        let prototype = build(&settings, tls.clone())?;
+        let lanes = |first: reqwest::Client, per_lane, max_lanes| {
+            let (settings, tls) = (settings.clone(), tls.clone());
+            Lanes::new(first, per_lane, max_lanes, move || {
+                build(&settings, tls.clone()).ok()
+            })
+        };
+        Ok(Self {
+            short: lanes(prototype, 64, 8),
+            held: lanes(build(&settings, tls.clone())?, 96, 64),
+            bulk: lanes(build(&settings, tls.clone())?, 8, 8),
+            settings,
+        })
+    }
+
+    fn lane(&self, request: &Request) -> Lane<reqwest::Client> {
+        match (request.kind, &request.body) {
+            (Kind::Download, _) | (_, Body::Multipart { .. }) => self.bulk.take(),
+            (Kind::LongPoll | Kind::Stream, _) => self.held.take(),
+            _ if request.hold > Duration::ZERO => self.held.take(),
+            _ => self.short.take(),
+        }
+    }
+
+    /// Sends the request and waits for the head of the answer.
+    async fn open(&self, request: &Request) -> std::result::Result<Open, Failure> {
+        let lane = self.lane(request);
+        let id = headers::new_request_id();
+        let silence = self.silence(request);
+        let builder = self.builder(&lane, request, &id)?;
+        let answer = match within(silence, request.deadline, builder.send()).await? {
+            Ok(answer) => answer,
+            Err(error) => return Err(failure(error, self.settings.connect_timeout)),
+        };
+        let head = Head {
+            status: answer.status().as_u16(),
+            request_id: headers::request_id(answer.headers()).or(Some(id)),
+            retry_after_seconds: headers::retry_after_seconds(answer.headers()),
+            content_type: headers::content_type(answer.headers()),
+            attempts: 1,
+        };
+        Ok(Open {
+            head,
+            answer,
+            lane,
+            silence,
+        })
+    }
+
+    fn silence(&self, request: &Request) -> Duration {
+        let upload_bytes = match &request.body {
+            Body::Multipart { file, .. } => file.len(),
+            _ => 0,
+        };
+        let upload = Duration::from_secs((upload_bytes / SLOWEST_UPLOAD) as u64);
+        self.settings.silence_timeout + request.hold + upload
+    }
+
+    fn builder(
+        &self,
+        client: &reqwest::Client,
+        request: &Request,
+        id: &str,
+    ) -> std::result::Result<reqwest::RequestBuilder, Failure> {
+        let mut url = String::with_capacity(self.settings.base_url.len() + request.path.len());
+        url.push_str(&self.settings.base_url);
+        url.push_str(&request.path);
+        let mut builder = match request.method {
+            Method::Get => client.get(url),
+            Method::Post => client.post(url),
+        };
+        builder = builder.header(headers::REQUEST_ID, id);
+        builder = match request.kind {
+            // Compressed events would arrive in blocks instead of at once.
+            Kind::Stream => builder
+                .header(ACCEPT, HeaderValue::from_static("text/event-stream"))
+                .header(ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+            Kind::Download => builder.header(ACCEPT, HeaderValue::from_static("*/*")),
+            _ => builder.header(ACCEPT, HeaderValue::from_static("application/json")),
+        };
+        Ok(match &request.body {
+            Body::Empty if request.method == Method::Get => builder,
+            // An explicit empty body makes the length 0 instead of absent.
+            Body::Empty => builder.body(""),
+            Body::Json(json) => builder
+                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+                .body(json.clone()),
+            Body::Multipart { path, file } => {
+                let length = file.len() as u64;
+                let part = reqwest::multipart::Part::stream_with_length(file.clone(), length)
+                    .file_name("file")
+                    .mime_str("application/octet-stream")
+                    .map_err(|error| failure(error, Duration::ZERO))?;
+                let form = reqwest::multipart::Form::new();
+                builder.multipart(form.text("path", path.clone()).part("file", part))
+            }
+        })
+    }
+}
+
+struct Open {
+    head: Head,
+    answer: reqwest::Response,
+    lane: Lane<reqwest::Client>,
+    silence: Duration,
+}
+
+impl Transport for Http {
+    fn send<'a>(
+        &'a self,
+        request: &'a Request,
+    ) -> BoxFuture<'a, std::result::Result<Response, Failure>> {
+        async move {
+            let Open {
+                head,
+                mut answer,
+                lane: _lane,
+                silence,
+            } = self.open(request).await?;
+            let too_large = || Failure::too_large(request.max_body_bytes);
+            let announced = answer.content_length().unwrap_or(0);
+            if announced > request.max_body_bytes as u64 {
+                return Err(too_large());
+            }
+            let mut pieces = Vec::new();
+            let mut total = 0_usize;
+            while let Some(piece) = within(silence, request.deadline, answer.chunk())
+                .await?
+                .map_err(broken)?
+            {
+                total = total.saturating_add(piece.len());
+                if total > request.max_body_bytes {
+                    return Err(too_large());
+                }
+                pieces.push(piece);
+            }
+            // Nearly every answer is one piece, which then is not copied.
+            let body = match pieces.len() {
+                1 => pieces.swap_remove(0),
+                _ => pieces.concat().into(),
+            };
+            Ok(Response { head, body })
+        }
+        .boxed()
+    }
+
+    fn stream<'a>(
+        &'a self,
+        request: &'a Request,
+    ) -> BoxFuture<'a, std::result::Result<StreamResponse, Failure>> {
+        async move {
+            let Open {
+                head,
+                answer,
+                lane,
+                silence,
+            } = self.open(request).await?;
+            let deadline = request.deadline;
+            let body = futures::stream::unfold(Some((answer, lane)), move |state| async move {
+                let (mut answer, lane) = state?;
+                match within(silence, deadline, answer.chunk()).await {
+                    Ok(Ok(Some(piece))) => Some((Ok(piece), Some((answer, lane)))),
+                    Ok(Ok(None)) => None,
+                    Ok(Err(error)) => Some((Err(broken(error)), None)),
+                    Err(timeout) => Some((Err(timeout), None)),
+                }
+            });
+            Ok(StreamResponse {
+                head,
+                body: body.boxed(),
+            })
+        }
+        .boxed()
+    }
+}
+
+fn build(settings: &Settings, tls: rustls::ClientConfig) -> Result<reqwest::Client> {
+    let mut defaults = HeaderMap::new();
+    defaults.insert(AUTHORIZATION, settings.authorization.clone());
+    defaults.insert(
+        USER_AGENT,
+        HeaderValue::from_static(headers::USER_AGENT_VALUE),
+    );
+    let mut builder = reqwest::Client::builder()
+        .default_headers(defaults)
+        .tls_backend_preconfigured(tls)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .connect_timeout(settings.connect_timeout)
+        .pool_idle_timeout(IDLE_CONNECTION)
+        .http2_max_header_list_size(64 * 1024)
+        .http2_keep_alive_interval(Duration::from_secs(20))
+        .http2_keep_alive_timeout(Duration::from_secs(20));
+    if settings.is_loopback {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| {
+        Error::internal(format!(
+            "the HTTP client could not be built: {}",
+            sentence(&error)
+        ))
+    })
+}
+
+/// Runs until the silence limit or the deadline, whichever comes first.
+async fn within<T>(
+    silence: Duration,
+    deadline: Option<Instant>,
+    work: impl Future<Output = T>,
+) -> std::result::Result<T, Failure> {
+    let silent_at = Instant::now() + silence;
+    let at = deadline.map_or(silent_at, |deadline| deadline.min(silent_at));
+    timeout_at(at, work).await.map_err(|_| {
+        let detail = if at < silent_at {
+            "the deadline of the call came before the answer".to_owned()
+        } else {
+            format!("no byte arrived for {} s", silence.as_secs_f64())
+        };
+        Failure::new(Sent::Maybe, What::Timeout, detail)
+    })
+}
+
+/// The failure of a request whose answer did not begin.
+fn failure(error: reqwest::Error, connect_timeout: Duration) -> Failure {
+    let (sent, what) = match () {
+        () if error.is_builder() => (Sent::No, What::Build),
+        () if error.is_connect() && is_tls(&error) => (Sent::No, What::Tls),
+        () if error.is_connect() => (Sent::No, What::Connect),
+        () if error.is_timeout() => (Sent::Maybe, What::Timeout),
+        () => (Sent::Maybe, What::Reset),
+    };
+    let detail = if what == What::Connect && error.is_timeout() {
+        format!("no connection within {} s", connect_timeout.as_secs_f64())
+    } else {
+        sentence(&error.without_url())
+    };
+    Failure::new(sent, what, detail)
+}
+
+/// The failure of a request whose answer broke off.
+fn broken(error: reqwest::Error) -> Failure {
+    let detail = format!("the answer broke off: {}", sentence(&error.without_url()));
+    Failure::new(Sent::Maybe, What::Reset, detail)
+}
+
+fn is_tls(error: &reqwest::Error) -> bool {
+    sources(error).any(|source| {
+        source.is::<rustls::Error>()
+            || source
+                .downcast_ref::<std::io::Error>()
+                .and_then(std::io::Error::get_ref)
+                .is_some_and(|inner| inner.is::<rustls::Error>())
+    })
+}
+
+/// The causes, outermost first.
+fn sources(error: &reqwest::Error) -> impl Iterator<Item = &Cause> {
+    std::iter::successors(error.source(), |cause: &&Cause| -> Option<&Cause> {
+        (*cause).source()
+    })
+}
+
+type Cause = dyn std::error::Error + 'static;
+
+/// The causes, outermost first, each once.
+fn sentence(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    for source in sources(error) {
+        let cause = source.to_string();
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
