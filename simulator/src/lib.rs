@@ -10,6 +10,7 @@
 mod control;
 mod error;
 mod faults;
+pub mod guest;
 mod journal;
 mod layers;
 mod routes;
