@@ -26,7 +26,7 @@ import {
   submit,
 } from "./operations.js";
 import { validateResourceReference } from "./reference-checks.js";
-import type { SandboxReference } from "./references.js";
+import type { ResourceReference, SandboxReference } from "./references.js";
 import { SandboxHandle } from "./sandbox-handle.js";
 import { type SandboxSummary, sandboxSummary } from "./sandbox-info.js";
 
@@ -113,7 +113,7 @@ export class Sandboxes {
    * provider. Where the markers that the provider keeps are not those of the
    * reference, the handle's ownership is `unknown`.
    */
-  get(reference: SandboxReference | unknown, options?: CallOptions): Promise<SandboxHandle> {
+  get(reference: ResourceReference, options?: CallOptions): Promise<SandboxHandle> {
     return this.#connection.read("sandbox_get", options, [], async (_, call) => {
       const saved = validateResourceReference(reference);
       if (saved.kind !== "sandbox") {
