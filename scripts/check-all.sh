@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Every check, in the order in which a failure is cheapest. Stops at the first
+# step that fails; the closing lines of every runner stay visible.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() {
+  printf '\n== %s\n' "$*"
+}
+run() {
+  step "$@"
+  "$@"
+}
+
+run cargo fmt --all --check
+run cargo clippy --locked --workspace --all-targets -- -D warnings
+run cargo check --locked --no-default-features
+run npm run --silent check
+
+if cargo nextest --version >/dev/null 2>&1; then
+  run cargo nextest run --locked --workspace
+  run cargo test --locked --workspace --doc
+else
+  run cargo test --locked --workspace
+fi
+
+run npm run --silent build
+run npm run --silent build:simulator
+
+run node scripts/test.mjs node
+if [ -d __test__/runtimes/node_modules ]; then
+  run node scripts/test.mjs node 22
+  run node scripts/test.mjs node 24
+fi
+run node scripts/test.mjs bun
+
+run npm run --silent demo
+run node scripts/requirements.mjs --count

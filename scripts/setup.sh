@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Sets up what a fresh machine lacks: npm packages, further Node versions for
+# the tests, and the programs that simulated Devboxes use. Needs Rust and
+# Node 20 or later; does nothing that was done already.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+need() {
+  command -v "$1" >/dev/null || { echo "setup: $1 is missing. $2" >&2; exit 1; }
+}
+need cargo "Install Rust from https://rustup.rs; rust-toolchain.toml names the version."
+need node "Install Node 20 or later."
+need npm "It comes with Node."
+
+# Runs `npm ci` where a lock file changed since the last time.
+packages_of() {
+  local folder=$1
+  shift
+  local stamp="$folder/node_modules/.installed"
+  if ! cmp -s "$folder/package-lock.json" "$stamp"; then
+    npm ci --prefix "$folder" --no-audit --no-fund --loglevel=error "$@"
+    cp "$folder/package-lock.json" "$stamp"
+  fi
+}
+packages_of .
+if [ "$(uname -sm)" = "Linux x86_64" ]; then
+  packages_of __test__/runtimes --ignore-scripts
+else
+  echo "setup: the tests run on this Node only; further versions exist for Linux on x86_64."
+fi
+
+# Programs of the guest that the tests and examples use.
+packages=()
+command -v busybox >/dev/null || packages+=(busybox)
+if [ "${#packages[@]}" -gt 0 ]; then
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \
+      "${packages[@]}" >/dev/null
+  else
+    echo "setup: install these packages for the tests that need them: ${packages[*]}" >&2
+  fi
+fi

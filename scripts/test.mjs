@@ -1,0 +1,47 @@
+/**
+ * Runs the JavaScript tests: the same files on every runtime.
+ *
+ *   node scripts/test.mjs node [22|24] [file...]   node --test
+ *   node scripts/test.mjs bun [file...]            bun test
+ *
+ * Without files it takes every *.test.mjs below __test__/.
+ */
+
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { filesBelow, root } from "./files.mjs";
+
+const TEST_TIMEOUT_MS = 120_000;
+
+const [runtime, ...rest] = process.argv.slice(2);
+const version = runtime === "node" && /^\d+$/.test(rest[0] ?? "") ? rest.shift() : undefined;
+const files = rest.length > 0 ? rest : filesBelow("__test__", (name) => name.endsWith(".test.mjs"));
+
+const { command, args } = launch();
+const { status, signal, error } = spawnSync(command, args, { cwd: root, stdio: "inherit" });
+if (error !== undefined) throw error;
+if (signal !== null) console.error(`${command} was ended by ${signal}`);
+process.exitCode = status ?? 1;
+
+function launch() {
+  if (runtime === "bun") {
+    const bun = path.join(root, "node_modules/.bin/bun");
+    // Without the leading ./ Bun takes a path for a filter.
+    const paths = files.map((file) => (path.isAbsolute(file) ? file : `./${file}`));
+    return { command: bun, args: ["test", `--timeout=${TEST_TIMEOUT_MS}`, ...paths] };
+  }
+  if (runtime !== "node") throw new Error(`usage: test.mjs node [22|24] | bun, not ${runtime}`);
+  const node =
+    version === undefined
+      ? process.execPath
+      : path.join(root, `__test__/runtimes/node_modules/node-${version}/bin/node`);
+  if (!existsSync(node)) {
+    throw new Error(`Node ${version} is not installed: npm ci --prefix __test__/runtimes`);
+  }
+  // One process a file, as many at a time as there are cores.
+  return {
+    command: node,
+    args: ["--test", `--test-timeout=${TEST_TIMEOUT_MS}`, "--test-reporter=spec", ...files],
+  };
+}
