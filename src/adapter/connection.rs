@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::Call;
+use super::asked::Memory;
+use super::network::PolicyChecks;
+use super::{Call, image};
 use crate::api::answer::{accept, parse, unanswered};
-use crate::api::{self, Context};
+use crate::api::{self, Context, Secrets};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
-use crate::transport::{Http, Settings, Transport};
+use crate::transport::{Http, Retrying, Settings, Transport};
 use crate::wire::accounts::Account;
 
 /// A connection to one account of Runloop. Clones are the same connection.
@@ -22,6 +24,10 @@ struct Core {
     config: Config,
     account: String,
     closed: CancellationToken,
+    secrets: Secrets,
+    policy_checks: PolicyChecks,
+    resolved_image: image::Resolved,
+    memory: Memory,
 }
 
 impl fmt::Debug for Connection {
@@ -49,7 +55,7 @@ impl Connection {
             silence_timeout: config.timeouts.request,
         })
         .map_err(|error| error.during("connect"))?;
-        Self::over(Arc::new(transport), config, call).await
+        Self::over(Arc::new(Retrying(transport)), config, call).await
     }
 
     /// As [`connect`](Self::connect), over another transport.
@@ -59,7 +65,8 @@ impl Connection {
         call: &Call,
     ) -> Result<Self> {
         let request = api::accounts::me();
-        let context = Context::new("connect", &request, config.credentials.api_key());
+        let secrets = Secrets::new(config.credentials.api_key());
+        let context = Context::new("connect", &request, &secrets);
         let answer = tokio::select! {
             biased;
             () = call.cancel.cancelled() => {
@@ -89,12 +96,15 @@ impl Connection {
                 Error::protocol("Runloop reports an account without an id").during("connect")
             );
         }
-        let closed = CancellationToken::new();
         Ok(Self(Arc::new(Core {
             transport,
             config,
             account: account.id,
-            closed,
+            closed: CancellationToken::new(),
+            secrets,
+            policy_checks: PolicyChecks::default(),
+            resolved_image: image::Resolved::default(),
+            memory: Memory::default(),
         })))
     }
 
@@ -120,5 +130,21 @@ impl Connection {
 
     pub(super) fn closed(&self) -> &CancellationToken {
         &self.0.closed
+    }
+
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.0.secrets
+    }
+
+    pub(super) fn policy_checks(&self) -> &PolicyChecks {
+        &self.0.policy_checks
+    }
+
+    pub(super) fn resolved_image(&self) -> &image::Resolved {
+        &self.0.resolved_image
+    }
+
+    pub(super) fn memory(&self) -> &Memory {
+        &self.0.memory
     }
 }

@@ -16,7 +16,7 @@ use crate::message::{Request, Response, StreamResponse};
 impl Connection {
     /// What the answer to this request will mean.
     pub(super) fn context(&self, operation: &'static str, request: &Request) -> Context<'_> {
-        Context::new(operation, request, self.config().credentials.api_key())
+        Context::new(operation, request, self.secrets())
     }
 
     /// Sends a read or a long poll and passes a 2xx on. Anything else is an error.

@@ -35,6 +35,26 @@ impl Connection {
 
     /// The record of a view, with what this connection knows besides.
     pub(super) fn record(&self, view: Devbox) -> SandboxRecord {
-        sandbox_view::record(view)
+        if let Some(token) = view
+            .tunnel
+            .as_ref()
+            .and_then(|tunnel| tunnel.auth_token.as_deref())
+        {
+            self.secrets().learn(token);
+        }
+        let differences = self.memory().differences(&view);
+        // Without the echo nothing is known: absent is not "internet".
+        let policy = match &view.launch_parameters {
+            None => "unknown",
+            Some(launch) => match &launch.network_policy_id {
+                None => "internet",
+                Some(id) if self.policy_checks().is_blocked(id) => "blocked",
+                Some(_) => "unknown",
+            },
+        };
+        let mut record = sandbox_view::record(view);
+        record.network.policy = policy;
+        record.differences = differences;
+        record
     }
 }

@@ -6,11 +6,15 @@
 //! [`api`](crate::api)) or JavaScript. One file a verb; start reading at
 //! [`Connection`].
 
+mod asked;
 mod call;
 mod connection;
+mod create;
 mod destroy;
 mod exchange;
+mod image;
 mod inspect;
+mod network;
 mod poll;
 pub mod records;
 mod sandbox_view;

@@ -40,7 +40,7 @@ pub(super) fn markers(metadata: Option<&BTreeMap<String, String>>) -> Option<Mar
 pub(super) fn record(view: Devbox) -> SandboxRecord {
     let provider_state = view.status.unwrap_or_default();
     let launch = view.launch_parameters.unwrap_or_default();
-    let idle_seconds = launch.after_idle.and_then(|idle| idle.idle_time_seconds);
+    let idle_seconds = launch.idle().and_then(|idle| idle.idle_time_seconds);
     SandboxRecord {
         id: view.id,
         state: state(&provider_state),

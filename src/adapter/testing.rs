@@ -37,3 +37,13 @@ pub(super) async fn connect(steps: impl IntoIterator<Item = Step>) -> (Connectio
 pub(super) fn devbox(status: &str) -> Step {
     Step::json(200, &json!({ "id": "dbx_1", "status": status }).to_string())
 }
+
+/// A page of policies that holds the deny-all one, as `np_1`.
+pub(super) fn policy() -> Step {
+    let egress = json!({ "allow_all": false, "allowed_hostnames": [] });
+    let policy = json!({ "id": "np_1", "name": "beachside-blocked", "egress": egress });
+    Step::json(
+        200,
+        &json!({ "network_policies": [policy], "has_more": false }).to_string(),
+    )
+}

@@ -16,7 +16,8 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::error::{Code, Error, Result, redact};
+use super::Secrets;
+use crate::error::{Code, Error, Result};
 use crate::message::{Failure, Kind, Request, Response, Sent, What};
 
 /// Longest excerpt of a provider's message, in characters.
@@ -34,23 +35,23 @@ pub struct Context<'a> {
     pub is_mutation: bool,
     /// Kind and id of what a 404 says is missing.
     pub resource: Option<(&'static str, &'a str)>,
-    /// The API key, which must not stand in a message.
-    pub api_key: &'a str,
-    /// What else must not: tunnel tokens, this call's environment values.
-    pub secrets: &'a [&'a str],
+    /// What must not stand in a message.
+    pub secrets: &'a Secrets,
+    /// What else must not, in this call: its environment values.
+    pub also_hide: &'a [&'a str],
 }
 
 impl<'a> Context<'a> {
-    /// The call that makes this request with this key.
+    /// The call that makes this request, on a connection with these secrets.
     #[must_use]
-    pub fn new(operation: &'static str, request: &Request, api_key: &'a str) -> Self {
+    pub fn new(operation: &'static str, request: &Request, secrets: &'a Secrets) -> Self {
         let is_mutation = request.kind == Kind::Mutation;
         Self {
             operation,
             is_mutation,
             resource: None,
-            api_key,
-            secrets: &[],
+            secrets,
+            also_hide: &[],
         }
     }
 
@@ -63,8 +64,8 @@ impl<'a> Context<'a> {
 
     /// What else must not stand in a message.
     #[must_use]
-    pub fn hiding(mut self, secrets: &'a [&'a str]) -> Self {
-        self.secrets = secrets;
+    pub fn hiding(mut self, values: &'a [&'a str]) -> Self {
+        self.also_hide = values;
         self
     }
 
@@ -78,10 +79,7 @@ impl<'a> Context<'a> {
 
     /// Takes every secret out of a text.
     fn redact(&self, text: &str) -> String {
-        let mut secrets = Vec::with_capacity(self.secrets.len() + 1);
-        secrets.push(self.api_key);
-        secrets.extend_from_slice(self.secrets);
-        redact(text, &secrets)
+        self.secrets.redact(text, self.also_hide)
     }
 
     /// The answer means nothing: for a mutation its result is unknown.
@@ -118,12 +116,16 @@ pub fn parse<T: DeserializeOwned>(response: &Response, context: &Context<'_>) ->
             "" => "no content type",
             other => other,
         };
-        let text = excerpt(&response.body, context);
-        let message = format!(
-            "Runloop answered {} with a body that could not be read ({shown}; {}): {text}",
+        let mut message = format!(
+            "Runloop answered {} with a body that could not be read ({shown}; {})",
             response.head.status,
             position(&problem),
         );
+        // A view may hold a tunnel's token that nobody has learnt yet.
+        if !matches!(response.body.trim_ascii_start().first(), Some(b'{' | b'[')) {
+            message.push_str(": ");
+            message.push_str(&excerpt(&response.body, context));
+        }
         answered(context.meaningless(Code::Protocol, message), response)
     })
 }
@@ -283,5 +285,238 @@ fn position(problem: &serde_json::Error) -> String {
         Category::Eof => "it ends too early".to_owned(),
         Category::Data => format!("unexpected type at byte column {}", problem.column()),
         Category::Syntax | Category::Io => "it is not JSON".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::message::{Body, Head};
+
+    const KEY: &str = "ak_0123456789abcdef";
+
+    fn answer(status: u16, content_type: &str, body: &str) -> Response {
+        let head = Head {
+            status,
+            content_type: content_type.into(),
+            request_id: Some("req-1".into()),
+            attempts: 1,
+            ..Head::default()
+        };
+        Response {
+            head,
+            body: Bytes::copy_from_slice(body.as_bytes()),
+        }
+    }
+
+    fn json(status: u16, body: &str) -> Response {
+        answer(status, "application/json", body)
+    }
+
+    fn read() -> Request {
+        Request::get("/v1/x".into())
+    }
+
+    fn mutation() -> Request {
+        Request::mutation("/v1/x".into(), Body::Empty)
+    }
+
+    fn code(request: &Request, response: &Response) -> Code {
+        let secrets = Secrets::new(KEY);
+        refusal(response, &Context::new("test", request, &secrets)).code()
+    }
+
+    #[test]
+    fn r31_every_status_has_its_code_for_reads_and_for_mutations() {
+        use Code::*;
+        for (status, for_a_read, for_a_mutation) in [
+            (100, Protocol, OutcomeUnknown),
+            (301, Protocol, OutcomeUnknown),
+            (307, Protocol, OutcomeUnknown),
+            (400, Rejected, Rejected),
+            (401, Unauthenticated, Unauthenticated),
+            (403, PermissionDenied, PermissionDenied),
+            (404, NotFound, NotFound),
+            (408, Unavailable, OutcomeUnknown),
+            (409, Conflict, Conflict),
+            (410, Rejected, Rejected),
+            (422, Rejected, Rejected),
+            (429, RateLimited, RateLimited),
+            (500, Unavailable, OutcomeUnknown),
+            (502, Unavailable, OutcomeUnknown),
+            (599, Unavailable, OutcomeUnknown),
+            (999, Unavailable, OutcomeUnknown),
+        ] {
+            let response = json(status, r#"{"message":"no"}"#);
+            assert_eq!(code(&read(), &response), for_a_read, "{status}");
+            assert_eq!(code(&mutation(), &response), for_a_mutation, "{status}");
+        }
+    }
+
+    #[test]
+    fn an_answered_mutation_was_submitted_and_keeps_status_and_request_id() {
+        let secrets = Secrets::new(KEY);
+        let request = mutation();
+        let context = Context::new("sandbox_create", &request, &secrets);
+        let error = refusal(&json(400, r#"{"message":"too many"}"#), &context);
+        assert_eq!(error.outcome().submitted, Some(true));
+        assert_eq!(
+            (error.status(), error.request_id()),
+            (Some(400), Some("req-1"))
+        );
+        assert_eq!(error.operation(), "sandbox_create");
+        assert_eq!(error.message(), "Runloop refused it (400): too many");
+    }
+
+    #[test]
+    fn k2_whatever_the_body_is_the_message_says_something() {
+        let secrets = Secrets::new(KEY);
+        let request = read();
+        let context = Context::new("test", &request, &secrets);
+        for (content_type, body, expected) in [
+            ("application/json", r#"{"message":"plain"}"#, "plain"),
+            ("application/json", r#"{"error":"short"}"#, "short"),
+            (
+                "application/json",
+                r#"{"error":{"message":"deep"}}"#,
+                "deep",
+            ),
+            (
+                "application/json",
+                r#"{"message":{"x":1}}"#,
+                r#"{"message":{"x":1}}"#,
+            ),
+            (
+                "application/json",
+                r#"{"message":"half"#,
+                r#"{"message":"half"#,
+            ),
+            (
+                "text/html",
+                "<html>Bad Gateway</html>",
+                "<html>Bad Gateway</html>",
+            ),
+            ("", "", "no message"),
+            ("text/plain", "  \n ", "no message"),
+        ] {
+            let error = refusal(&answer(400, content_type, body), &context);
+            assert_eq!(
+                error.message(),
+                format!("Runloop refused it (400): {expected}")
+            );
+        }
+    }
+
+    #[test]
+    fn k6_no_secret_stands_in_a_message_not_even_half_of_one() {
+        let secrets = Secrets::new(KEY);
+        secrets.learn("tok_0123456789");
+        let request = read();
+        let context = Context::new("test", &request, &secrets)
+            .hiding(&["two\nlines"])
+            .about("sandbox", KEY);
+        let padding = "x".repeat(MAX_MESSAGE_CHARS - 5);
+        for body in [
+            format!(r#"{{"message":"{KEY} tok_0123456789"}}"#),
+            format!(r#"{{"odd":["{KEY}"],"{KEY}":1,"more":"two\nlines"}}"#),
+            format!("{padding}{KEY}"),
+            format!(r#"{{"message":"{padding}{KEY}"}}"#),
+        ] {
+            for status in [200, 400, 401, 404, 500, 302] {
+                let error = if status == 200 {
+                    parse::<u8>(&json(status, &body), &context).unwrap_err()
+                } else {
+                    refusal(&json(status, &body), &context)
+                };
+                let shown = format!("{error} {error:?}");
+                for secret in ["ak_01", "tok_01", "lines"] {
+                    assert!(!shown.contains(secret), "{status} {body}: {shown}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn k2_a_success_that_cannot_be_read_is_never_a_success() {
+        #[derive(Debug, serde::Deserialize)]
+        struct View {
+            #[expect(dead_code, reason = "only its type matters")]
+            id: String,
+        }
+        let secrets = Secrets::new(KEY);
+        for (content_type, body) in [
+            ("text/html", "<html>"),
+            ("application/json", r#"{"id":"dbx"#),
+            ("application/json", r#"{"id":7}"#),
+            ("application/json", "null"),
+            ("", ""),
+        ] {
+            for (request, expected) in
+                [(read(), Code::Protocol), (mutation(), Code::OutcomeUnknown)]
+            {
+                let context = Context::new("test", &request, &secrets);
+                let error = parse::<View>(&answer(200, content_type, body), &context).unwrap_err();
+                assert_eq!(error.code(), expected, "{body}");
+                assert_eq!(error.status(), Some(200));
+            }
+        }
+    }
+
+    #[test]
+    fn r31_without_an_answer_only_what_cannot_have_arrived_is_definite() {
+        let secrets = Secrets::new(KEY);
+        for (what, sent, for_a_read, for_a_mutation, submitted) in [
+            (
+                What::Connect,
+                Sent::No,
+                Code::Unavailable,
+                Code::Unavailable,
+                Some(false),
+            ),
+            (
+                What::Tls,
+                Sent::No,
+                Code::Unavailable,
+                Code::Unavailable,
+                Some(false),
+            ),
+            (
+                What::Timeout,
+                Sent::Maybe,
+                Code::Unavailable,
+                Code::OutcomeUnknown,
+                Some(true),
+            ),
+            (
+                What::Reset,
+                Sent::Maybe,
+                Code::Unavailable,
+                Code::OutcomeUnknown,
+                Some(true),
+            ),
+            (
+                What::TooLarge,
+                Sent::Maybe,
+                Code::Protocol,
+                Code::OutcomeUnknown,
+                Some(true),
+            ),
+            (What::Build, Sent::No, Code::Internal, Code::Internal, None),
+        ] {
+            let failure = Failure::new(sent, what, "broken");
+            let request = read();
+            let error = unanswered(&failure, &Context::new("test", &request, &secrets));
+            assert_eq!(
+                (error.code(), error.outcome().submitted),
+                (for_a_read, None),
+                "{what:?}"
+            );
+            let request = mutation();
+            let error = unanswered(&failure, &Context::new("test", &request, &secrets));
+            assert_eq!(error.code(), for_a_mutation, "{what:?}");
+            assert_eq!(error.outcome().submitted, submitted, "{what:?}");
+        }
     }
 }

@@ -6,10 +6,14 @@
 
 pub mod accounts;
 pub mod answer;
+pub mod blueprints;
 pub mod devboxes;
 pub mod path;
+pub mod policies;
+pub mod secrets;
 
 pub use answer::Context;
+pub use secrets::Secrets;
 
 use serde::Serialize;
 

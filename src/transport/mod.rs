@@ -12,11 +12,13 @@ use crate::message::{Failure, Request, Response, StreamResponse};
 mod headers;
 mod http;
 mod lanes;
+mod retry;
 #[cfg(test)]
 pub(crate) mod scripted;
 mod tls;
 
 pub use http::{Http, Settings};
+pub use retry::Retrying;
 
 /// Carries requests. One implementation does HTTP, one follows a script in tests.
 pub trait Transport: Send + Sync + 'static {

@@ -69,9 +69,33 @@ pub struct LaunchParameters {
     /// What happens when it is idle. Overrides the lifetime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
+    /// The other place where `after_idle` may be echoed. Never sent.
+    #[serde(skip_serializing)]
+    pub lifecycle: Option<Lifecycle>,
     /// Egress policy; absent is no restriction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_policy_id: Option<String>,
+}
+
+impl LaunchParameters {
+    /// `after_idle` from either of its places.
+    #[must_use]
+    pub fn idle(&self) -> Option<&AfterIdle> {
+        let nested = || {
+            self.lifecycle
+                .as_ref()
+                .and_then(|lifecycle| lifecycle.after_idle.as_ref())
+        };
+        self.after_idle.as_ref().or_else(nested)
+    }
+}
+
+/// `lifecycle`, as echoed.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Lifecycle {
+    /// What happens when it is idle.
+    pub after_idle: Option<AfterIdle>,
 }
 
 /// `after_idle`.

@@ -6,4 +6,6 @@
 //! at [`devboxes`].
 
 pub mod accounts;
+pub mod blueprints;
 pub mod devboxes;
+pub mod policies;

@@ -1,0 +1,168 @@
+//! What a Devbox starts from: a blueprint by id where one has that id, else by name.
+//!
+//! The service resolves names, public ones included, to the newest successful
+//! build. Only a look can tell an id from a name; its answer holds for the
+//! life of the connection, because an id is never given twice.
+
+use std::sync::OnceLock;
+
+use super::{Call, Connection};
+use crate::api::answer::parse;
+use crate::api::blueprints;
+use crate::config::Image;
+use crate::error::{Code, Error, Result};
+use crate::message::Request;
+use crate::wire::blueprints::{Blueprint, BlueprintPage};
+
+/// What a create sends for an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Nothing: Runloop's own image.
+    Default,
+    BlueprintId(String),
+    BlueprintName(String),
+}
+
+/// The resolved image of a connection.
+pub(super) type Resolved = OnceLock<Source>;
+
+impl Connection {
+    /// The image to send.
+    pub(super) async fn image_source(
+        &self,
+        operation: &'static str,
+        call: &Call,
+    ) -> Result<Source> {
+        let name = match &self.config().image {
+            Image::Default => return Ok(Source::Default),
+            Image::Blueprint(name) => name,
+        };
+        if let Some(source) = self.resolved_image().get() {
+            return Ok(source.clone());
+        }
+        let source = match self.blueprint(operation, name, call).await? {
+            Some(blueprint) => {
+                usable(name, &blueprint).map_err(|error| error.during(operation))?;
+                Source::BlueprintId(name.clone())
+            }
+            None => Source::BlueprintName(name.clone()),
+        };
+        Ok(self.resolved_image().get_or_init(|| source).clone())
+    }
+
+    /// Explains the refusal of a create by its image, where the image is the reason.
+    ///
+    /// What the service answers for an image that it cannot use is unknown but
+    /// for an unknown id, which is a 400; so it is looked at again.
+    pub(super) async fn explain_image(
+        &self,
+        operation: &'static str,
+        source: &Source,
+        refusal: Error,
+        call: &Call,
+    ) -> Error {
+        let explained = match source {
+            Source::Default => return refusal,
+            Source::BlueprintId(id) => match self.blueprint(operation, id, call).await {
+                Ok(Some(blueprint)) => usable(id, &blueprint).err(),
+                Ok(None) => Some(missing(id, "no blueprint has this id any more")),
+                Err(_) => None,
+            },
+            Source::BlueprintName(name) => self.explain_name(operation, name, call).await,
+        };
+        explained.map_or(refusal.clone(), |error| {
+            same_answer(error, &refusal).during(operation)
+        })
+    }
+
+    async fn explain_name(
+        &self,
+        operation: &'static str,
+        name: &str,
+        call: &Call,
+    ) -> Option<Error> {
+        let own = self
+            .builds(operation, blueprints::find(name), name, call)
+            .await
+            .ok()?;
+        let public = self
+            .builds(operation, blueprints::find_public(name), name, call)
+            .await
+            .ok()?;
+        let builds: Vec<Blueprint> = own.into_iter().chain(public).collect();
+        match builds
+            .iter()
+            .map(|build| usable(name, build))
+            .find_map(Result::err)
+        {
+            None if builds.is_empty() => Some(missing(name, "no blueprint has this id or name")),
+            // One that can be used was not the reason.
+            _ if builds.iter().any(|build| usable(name, build).is_ok()) => None,
+            problem => problem,
+        }
+    }
+
+    async fn blueprint(
+        &self,
+        operation: &'static str,
+        id: &str,
+        call: &Call,
+    ) -> Result<Option<Blueprint>> {
+        let request = blueprints::get(id);
+        let context = self.context(operation, &request).about("image", id);
+        match self.read(&request, &context, call).await {
+            Ok(answer) => parse(&answer, &context).map(Some),
+            // A name may be refused as an id instead of not being found.
+            Err(error) if matches!(error.code(), Code::NotFound | Code::Rejected) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The builds with exactly this name on the first page.
+    async fn builds(
+        &self,
+        operation: &'static str,
+        request: Request,
+        name: &str,
+        call: &Call,
+    ) -> Result<Vec<Blueprint>> {
+        let context = self.context(operation, &request);
+        let page: BlueprintPage = parse(&self.read(&request, &context, call).await?, &context)?;
+        let is_it = |blueprint: &Blueprint| blueprint.name.as_deref() == Some(name);
+        Ok(page.blueprints.into_iter().filter(is_it).collect())
+    }
+}
+
+/// Refuses a blueprint that no Devbox can start from, now or ever.
+fn usable(name: &str, blueprint: &Blueprint) -> Result<()> {
+    if blueprint.state.as_deref() == Some("deleted") {
+        return Err(missing(name, "the blueprint is deleted"));
+    }
+    match blueprint.status.as_deref() {
+        Some("failed") => Err(missing(name, "the build of the blueprint failed")),
+        // Not reported, or a word that is not known: the service decides.
+        _ => Ok(()),
+    }
+}
+
+fn missing(name: &str, why: &str) -> Error {
+    Error::new(
+        Code::NotFound,
+        format!("image {name:?} cannot be used: {why}"),
+    )
+    .with_resource("image", name)
+}
+
+/// The error with the answer and the outcome of another.
+fn same_answer(error: Error, refusal: &Error) -> Error {
+    let outcome = refusal.outcome().clone();
+    let error = error.with_outcome(|known| *known = outcome);
+    match refusal.status() {
+        Some(status) => error.with_answer(
+            status,
+            refusal.request_id().map(str::to_owned),
+            refusal.retry_after_seconds(),
+        ),
+        None => error,
+    }
+}

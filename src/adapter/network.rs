@@ -1,0 +1,233 @@
+//! The deny-all policy behind `network: "blocked"`.
+//!
+//! Found by its name, made where there is none, and checked again before each
+//! create and restore: the account's other users can change it. It is never
+//! edited here, because what an edit does to running Devboxes is unknown. In
+//! the steady state a check is one request.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::Mutex;
+
+use super::{Call, Connection};
+use crate::api::answer::parse;
+use crate::api::policies;
+use crate::error::{Code, Error, Result};
+use crate::wire::policies::{CreateNetworkPolicy, NetworkPolicy, NetworkPolicyPage};
+
+/// The name of the policy, one an account.
+pub(super) const NAME: &str = "beachside-blocked";
+
+/// Policies on a page of the search, and pages at most: an account has at most
+/// 100 policies (Runloop's documentation).
+const PAGE: u32 = 100;
+const MAX_PAGES: u32 = 20;
+
+/// What the checks of a connection share.
+#[derive(Debug, Default)]
+pub(super) struct PolicyChecks {
+    /// Held during a check. Creates that arrive together so share one check,
+    /// which started after all of them were called.
+    last: Mutex<Last>,
+    started: AtomicU64,
+    /// Ids under which it was found deny-all, the latest last. More than one
+    /// only where somebody deleted it.
+    ids: std::sync::Mutex<Vec<String>>,
+}
+
+/// The last check that ended: its number and what it found.
+#[derive(Debug, Default)]
+struct Last {
+    number: u64,
+    found: Option<Result<String>>,
+}
+
+impl PolicyChecks {
+    /// Whether this is the id of the policy as this connection found it.
+    pub(super) fn is_blocked(&self, policy_id: &str) -> bool {
+        self.ids().iter().any(|id| id == policy_id)
+    }
+
+    fn latest(&self) -> Option<String> {
+        self.ids().last().cloned()
+    }
+
+    fn found(&self, id: &str) {
+        let mut ids = self.ids();
+        ids.retain(|known| known != id);
+        ids.push(id.to_owned());
+    }
+
+    fn ids(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    /// The id of a policy that denies everything, proven by a check that
+    /// started after this call.
+    pub(super) async fn blocked_policy(
+        &self,
+        operation: &'static str,
+        call: &Call,
+    ) -> Result<String> {
+        let checks = self.policy_checks();
+        let arrived = checks.started.load(Ordering::SeqCst);
+        let mut last = self
+            .until_stopped(call, operation, checks.last.lock())
+            .await?;
+        if last.number > arrived
+            && let Some(found) = &last.found
+        {
+            return found.clone();
+        }
+        let number = checks.started.fetch_add(1, Ordering::SeqCst) + 1;
+        let found = self.check_policy(operation, call).await;
+        // What stopped this caller is nothing to the others.
+        let is_own = matches!(&found, Err(error) if matches!(error.code(), Code::Cancelled));
+        if !is_own {
+            *last = Last {
+                number,
+                found: Some(found.clone()),
+            };
+        }
+        found
+    }
+
+    async fn check_policy(&self, operation: &'static str, call: &Call) -> Result<String> {
+        let checks = self.policy_checks();
+        if let Some(id) = checks.latest()
+            && let Some(policy) = self.policy_by_id(operation, &id, call).await?
+        {
+            return deny_all(&policy);
+        }
+        let policy = match self.policy_by_name(operation, call).await? {
+            Some(policy) => policy,
+            None => self.make_policy(operation, call).await?,
+        };
+        let id = deny_all(&policy)?;
+        checks.found(&id);
+        Ok(id)
+    }
+
+    /// `None` where it is gone or carries another name by now.
+    async fn policy_by_id(
+        &self,
+        operation: &'static str,
+        id: &str,
+        call: &Call,
+    ) -> Result<Option<NetworkPolicy>> {
+        let request = policies::get(id);
+        let context = self
+            .context(operation, &request)
+            .about("network policy", id);
+        let policy: NetworkPolicy = match self.read(&request, &context, call).await {
+            Ok(answer) => parse(&answer, &context)?,
+            Err(error) if error.code() == Code::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(policy).filter(|policy| policy.id == id && policy.name == NAME))
+    }
+
+    async fn policy_by_name(
+        &self,
+        operation: &'static str,
+        call: &Call,
+    ) -> Result<Option<NetworkPolicy>> {
+        let mut after: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let request = policies::find(NAME, PAGE, after.as_deref());
+            let context = self
+                .context(operation, &request)
+                .about("network policy", NAME);
+            let answer = self.read(&request, &context, call).await?;
+            let mut page: NetworkPolicyPage = parse(&answer, &context)?;
+            let next = page.network_policies.last().map(|policy| policy.id.clone());
+            let at = page
+                .network_policies
+                .iter()
+                .position(|policy| policy.name == NAME);
+            if let Some(at) = at {
+                return Ok(Some(page.network_policies.swap_remove(at)));
+            }
+            // A server that repeats a page would be asked for ever.
+            if page.has_more != Some(true) || next.is_none() || next == after {
+                return Ok(None);
+            }
+            after = next;
+        }
+        Ok(None)
+    }
+
+    /// Creates the policy. Where that is refused or its answer is lost, another
+    /// process, or this very request, may have made it: the name is unique, so
+    /// a look tells.
+    async fn make_policy(&self, operation: &'static str, call: &Call) -> Result<NetworkPolicy> {
+        let request = policies::create(&CreateNetworkPolicy {
+            name: NAME,
+            description: "Denies all egress. Kept by Beachside; do not edit.",
+            allow_all: false,
+            allowed_hostnames: &[],
+            allow_devbox_to_devbox: false,
+            allow_agent_gateway: false,
+            allow_mcp_gateway: false,
+        })?;
+        let context = self
+            .context(operation, &request)
+            .about("network policy", NAME);
+        let problem = match self.submit(request, &context, call).await {
+            Ok(answer) => match parse(&answer, &context) {
+                Ok(policy) => return Ok(policy),
+                Err(problem) => problem,
+            },
+            Err(problem) => problem,
+        };
+        match problem.code() {
+            Code::Rejected | Code::Conflict | Code::OutcomeUnknown
+                if self.stopped(call, operation).is_none() =>
+            {
+                let found = self.policy_by_name(operation, call).await?;
+                found.ok_or_else(|| not_made(&problem))
+            }
+            Code::OutcomeUnknown => Err(not_made(&problem)),
+            _ => Err(problem),
+        }
+    }
+}
+
+/// The id of a policy that denies everything.
+fn deny_all(policy: &NetworkPolicy) -> Result<String> {
+    if let Some(opening) = policies::opening(policy) {
+        let message = format!(
+            "the network policy {NAME:?} no longer denies everything ({opening}); \
+             restore or delete it, or connect with network: \"internet\""
+        );
+        return Err(Error::new(Code::Conflict, message).with_resource("network policy", NAME));
+    }
+    if policy.id.is_empty() {
+        return Err(Error::protocol(
+            "Runloop reports a network policy without an id",
+        ));
+    }
+    Ok(policy.id.clone())
+}
+
+/// The policy's fate is unknown or it was refused. It denies everything and has
+/// a name of its own, so making it again is harmless.
+fn not_made(problem: &Error) -> Error {
+    let message = format!("the network policy {NAME:?} could not be made: {problem}");
+    let code = match problem.code() {
+        Code::OutcomeUnknown => Code::Unavailable,
+        code => code,
+    };
+    let error = Error::new(code, message).with_resource("network policy", NAME);
+    match problem.status() {
+        Some(status) => error.with_answer(
+            status,
+            problem.request_id().map(str::to_owned),
+            problem.retry_after_seconds(),
+        ),
+        None => error,
+    }
+}
