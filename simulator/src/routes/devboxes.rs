@@ -1,6 +1,7 @@
 //! `/v1/devboxes`: the boxes themselves.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
@@ -19,6 +20,10 @@ use crate::state::status::DevboxStatus;
 pub(super) fn router() -> Router<Arc<World>> {
     Router::new()
         .route("/v1/devboxes", get(page).post(create))
+        .route(
+            "/v1/devboxes/create_and_await_running",
+            post(create_and_await_running),
+        )
         .route("/v1/devboxes/{id}", get(retrieve).post(update))
         .route("/v1/devboxes/{id}/wait_for_status", post(wait_for_status))
         .route("/v1/devboxes/{id}/shutdown", post(shutdown))
@@ -32,6 +37,30 @@ async fn create(
     Ok(Json(
         lifecycle::create(&world, caller.account_id, request)?.view(),
     ))
+}
+
+/// What the official clients' `createAndAwaitRunning` calls (certain). How long
+/// the service waits is unknown; the answer is 200 with any status, because the
+/// clients go on with `wait_for_status` and would repeat a create after a 408.
+async fn create_and_await_running(
+    State(world): State<Arc<World>>,
+    caller: Caller,
+    Lenient(request): Lenient<CreateDevbox>,
+) -> ApiResult<Json<Value>> {
+    let seconds = world.settings.get().create_hold_seconds;
+    let hold = Duration::try_from_secs_f64(seconds)
+        .map_err(|_error| ApiError::bad_request("create_hold_seconds must not be negative"))?;
+    let devbox = lifecycle::create(&world, caller.account_id, request)?;
+    let booted = hold::until(devbox.watch(), hold, || {
+        let settled = matches!(
+            devbox.status(),
+            DevboxStatus::Running | DevboxStatus::Failure | DevboxStatus::Shutdown
+        );
+        settled.then_some(())
+    });
+    match booted.await {
+        Ok(()) | Err(_) => Ok(Json(devbox.view())),
+    }
 }
 
 async fn retrieve(

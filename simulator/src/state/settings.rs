@@ -39,6 +39,9 @@ pub struct Settings {
     pub devbox_hold_max_seconds: f64,
     /// Its hold when the request names none.
     pub devbox_hold_default_seconds: f64,
+    /// How long `create_and_await_running` waits for the boot (unknown on the
+    /// service; clients give up on a request after 30 s).
+    pub create_hold_seconds: f64,
     /// Longest and default hold of an execution's `wait_for_status`.
     pub execution_hold_max_seconds: f64,
     /// Longest and default optimistic wait of `execute`.
@@ -67,6 +70,7 @@ impl Default for Settings {
             boot_ms: 0,
             devbox_hold_max_seconds: 30.0,
             devbox_hold_default_seconds: 10.0,
+            create_hold_seconds: 25.0,
             execution_hold_max_seconds: 25.0,
             optimistic_max_seconds: 25.0,
             optimistic_zero: ZeroTimeout::Immediate,

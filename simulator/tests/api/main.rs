@@ -6,6 +6,7 @@
     reason = "helpers of tests say what they expect by panicking"
 )]
 
+mod awaited_create;
 mod faults_any;
 mod first_light;
 mod journal;
