@@ -113,7 +113,7 @@ impl Account {
         Self {
             id,
             name: "Simulated account".to_owned(),
-            tier: "PRO".to_owned(),
+            tier: "ACCOUNT_TIER_PRO".to_owned(),
             status: "ACCOUNT_STATUS_ENABLED".to_owned(),
             created_at_ms: now_ms,
         }
