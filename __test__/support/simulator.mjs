@@ -24,9 +24,9 @@ export function simulatorBinary() {
   return binary;
 }
 
-/** Starts a simulator; `settings` are its switches. */
-export async function startSimulator({ apiKey, settings = {} } = {}) {
-  const args = ["--port", "0"];
+/** Starts a simulator; `settings` are its switches, `more` further arguments. */
+export async function startSimulator({ apiKey, settings = {}, more = [] } = {}) {
+  const args = ["--port", "0", ...more];
   if (apiKey !== undefined) args.push("--api-key", apiKey);
   for (const [name, value] of Object.entries(settings)) args.push("--set", `${name}=${value}`);
   // A pipe as stdin: the simulator ends when this process does, however it ends.
@@ -35,7 +35,9 @@ export async function startSimulator({ apiKey, settings = {} } = {}) {
   child.stderr.setEncoding("utf8").on("data", (text) => {
     log = (log + text).slice(-65536);
   });
-  const exited = new Promise((resolve) => child.once("exit", resolve));
+  const exited = new Promise((resolve) => {
+    child.once("exit", (code, signal) => resolve({ code, signal }));
+  });
   const line = await Promise.race([
     new Promise((resolve) => createInterface({ input: child.stdout }).once("line", resolve)),
     exited.then(() => {
@@ -55,6 +57,7 @@ class RunningSimulator {
     this.#exited = exited;
     this.#log = log;
     this.url = url;
+    this.pid = child.pid;
     /** Whether the guests have their own namespaces on this machine. */
     this.isolation = isolation;
   }
@@ -64,10 +67,13 @@ class RunningSimulator {
     return this.#log();
   }
 
-  /** The requests so far, as `METHOD /path` lines are easiest to compare. */
-  async journal({ since = 0 } = {}) {
-    const { entries, unexpected } = await this.control("GET", `/journal?since=${since}`);
-    return { entries, unexpected, lines: entries.map((each) => `${each.method} ${each.path}`) };
+  /**
+   * The requests so far, as `METHOD /path` lines are easiest to compare.
+   * `query` narrows them: `since` a sequence number, `method`, `path` its start.
+   */
+  async journal(query = {}) {
+    const journal = await this.control("GET", `/journal?${new URLSearchParams(query)}`);
+    return { ...journal, lines: journal.entries.map((each) => `${each.method} ${each.path}`) };
   }
 
   /** Forgets the requests so far. */
@@ -96,13 +102,28 @@ class RunningSimulator {
     return JSON.parse(text);
   }
 
-  /** Ends it. Fails where a request came on a route that the API does not have. */
+  /** Moves its virtual clock forward. */
+  async advance(seconds) {
+    return this.control("POST", "/clock", { advance_seconds: seconds });
+  }
+
+  /**
+   * Ends it and gives its `{ code, signal }`. Fails where a request came on a
+   * route that the API does not have.
+   */
   async stop() {
     const { unexpected } = await this.journal();
     this.#child.kill("SIGTERM");
-    await this.#exited;
+    const ended = await this.#exited;
     if (unexpected.length > 0) {
       throw new Error(`Requests on unknown routes: ${unexpected.join(", ")}`);
     }
+    return ended;
+  }
+
+  /** Ends it without any chance to clean up. */
+  async kill() {
+    this.#child.kill("SIGKILL");
+    await this.#exited;
   }
 }
