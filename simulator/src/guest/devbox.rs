@@ -42,8 +42,9 @@ pub struct Guest {
 pub(super) struct GuestShared {
     pub(super) machine: Arc<MachineShared>,
     pub(super) spec: BoxSpec,
-    /// The directory that holds everything the Devbox has written.
-    pub(super) disk: OwnedFd,
+    /// The directory that holds everything the Devbox has written; `None` once that is
+    /// deleted, because an open directory would keep it in memory.
+    disk: Mutex<Option<Arc<OwnedFd>>>,
     running: Mutex<Option<Arc<Running>>>,
     shells: Mutex<HashMap<String, Shell>>,
 }
@@ -89,7 +90,7 @@ impl Guest {
             shared: Arc::new(GuestShared {
                 machine,
                 spec,
-                disk,
+                disk: Mutex::new(Some(Arc::new(disk))),
                 running: Mutex::new(None),
                 shells: Mutex::new(HashMap::new()),
             }),
@@ -98,7 +99,7 @@ impl Guest {
         if let Some(layer) = layer
             && is_new
         {
-            layer.restore_to(&guest.shared.disk).await?;
+            layer.restore_to(guest.shared.disk()?).await?;
         }
         guest.start_init().await?;
         Ok(guest)
@@ -249,7 +250,7 @@ impl Guest {
     ///
     /// [`GuestError::System`] when the copy fails; nothing is left of it then.
     pub async fn snapshot(&self) -> Result<Layer, GuestError> {
-        Layer::capture(Arc::clone(&self.shared.machine), &self.shared.disk).await
+        Layer::capture(Arc::clone(&self.shared.machine), self.shared.disk()?).await
     }
 
     /// Ends it and deletes its disk, also from a state directory. Returns when both are
@@ -260,6 +261,11 @@ impl Guest {
     /// [`GuestError::NotRunning`] when the machine has ended.
     pub async fn destroy(&self) -> Result<(), GuestError> {
         self.forget_running();
+        self.shared
+            .disk
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let box_id = self.shared.spec.id.clone();
         let request = KeeperRequest::RemoveDisk { box_id };
         self.shared
@@ -362,6 +368,11 @@ impl GuestShared {
     pub(super) fn running(&self) -> Result<Arc<Running>, GuestError> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.clone().ok_or(GuestError::NotRunning)
+    }
+
+    pub(super) fn disk(&self) -> Result<Arc<OwnedFd>, GuestError> {
+        let disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
+        disk.clone().ok_or(GuestError::NotRunning)
     }
 
     /// The image's shell with `arguments`, in the home directory, reading `/dev/null`.

@@ -142,14 +142,14 @@ impl GuestShared {
     }
 
     /// What may still be written where only this room watches the limit.
-    async fn allowance(&self) -> io::Result<Option<u64>> {
+    async fn allowance(&self) -> Result<Option<u64>, FileError> {
         let Some(max_bytes) = self.spec.max_disk_bytes else {
             return Ok(None);
         };
         if !self.machine.is_plain() && !self.machine.keeps_state {
             return Ok(None);
         }
-        let used = layer::size_of(&self.disk).await?;
+        let used = layer::size_of(self.disk()?).await?;
         Ok(Some(max_bytes.saturating_sub(used)))
     }
 }

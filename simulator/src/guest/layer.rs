@@ -36,7 +36,7 @@ pub struct Layer {
 struct LayerShared {
     machine: Arc<MachineShared>,
     id: String,
-    dir: OwnedFd,
+    dir: Arc<OwnedFd>,
     size_bytes: u64,
     deleted: AtomicBool,
 }
@@ -44,22 +44,26 @@ struct LayerShared {
 impl Layer {
     pub(super) async fn capture(
         machine: Arc<MachineShared>,
-        disk: &OwnedFd,
+        disk: Arc<OwnedFd>,
     ) -> Result<Self, GuestError> {
         let id = uuid::Uuid::new_v4().simple().to_string();
-        let mut layer = Self::attach(machine, id, true).await?;
-        let (from, to) = (fd_path(disk), fd_path(&layer.dir));
-        layer.size_bytes = in_background("copying a disk", move || copy_tree(&from, &to)).await?;
-        Ok(Self {
-            shared: Arc::new(layer),
-        })
+        let copying = async move {
+            let mut layer = Self::attach(machine, id, true).await?;
+            layer.size_bytes = copy("copying a disk", disk, Arc::clone(&layer.dir)).await?;
+            Ok(Self {
+                shared: Arc::new(layer),
+            })
+        };
+        // Not cancelled with its caller: a copy must not go on while its layer is deleted.
+        let copied = tokio::spawn(copying).await;
+        copied.map_err(|error| GuestError::system("copying a disk", io::Error::from(error)))?
     }
 
     pub(super) async fn open(machine: Arc<MachineShared>, id: &str) -> Result<Self, GuestError> {
         let mut layer = Self::attach(machine, id.to_owned(), false).await?;
-        layer.size_bytes = size_of(&layer.dir)
-            .await
-            .map_err(|error| GuestError::system("measuring a layer", error))?;
+        let measured = size_of(Arc::clone(&layer.dir)).await;
+        layer.size_bytes =
+            measured.map_err(|error| GuestError::system("measuring a layer", error))?;
         Ok(Self {
             shared: Arc::new(layer),
         })
@@ -79,12 +83,13 @@ impl Layer {
             .into_iter()
             .next()
             .ok_or(GuestError::NotRunning)?;
+        let (dir, deleted) = (Arc::new(dir), false.into());
         Ok(LayerShared {
             machine,
             id: layer_id,
             dir,
             size_bytes: 0,
-            deleted: false.into(),
+            deleted,
         })
     }
 
@@ -117,10 +122,10 @@ impl Layer {
         Ok(())
     }
 
-    pub(super) async fn restore_to(&self, disk: &OwnedFd) -> Result<(), GuestError> {
-        let (from, to) = (fd_path(&self.shared.dir), fd_path(disk));
-        in_background("copying a layer", move || copy_tree(&from, &to)).await?;
-        Ok(())
+    pub(super) async fn restore_to(&self, disk: Arc<OwnedFd>) -> Result<(), GuestError> {
+        copy("copying a layer", Arc::clone(&self.shared.dir), disk)
+            .await
+            .map(drop)
     }
 }
 
@@ -135,14 +140,24 @@ impl Drop for LayerShared {
 }
 
 /// Bytes of the content of the files under `dir`; a file with several names counts once.
-pub(super) async fn size_of(dir: &OwnedFd) -> io::Result<u64> {
-    let root = fd_path(dir);
+pub(super) async fn size_of(dir: Arc<OwnedFd>) -> io::Result<u64> {
     spawn_blocking(move || {
         let mut copy = Copy::default();
-        copy.measure(&root)?;
+        copy.measure(&fd_path(&dir))?;
         Ok(copy.bytes)
     })
     .await?
+}
+
+/// Copies what is in `from` into the empty directory `to`; the bytes of all contents.
+/// The work keeps both open: it names them by their descriptors' numbers.
+async fn copy(what: &str, from: Arc<OwnedFd>, to: Arc<OwnedFd>) -> Result<u64, GuestError> {
+    let work = move || copy_tree(&fd_path(&from), &fd_path(&to));
+    let result = spawn_blocking(work)
+        .await
+        .map_err(io::Error::from)
+        .and_then(|copied| copied);
+    result.map_err(|error| GuestError::system(what, error))
 }
 
 /// The directory behind a descriptor, as a path that stands whatever is mounted where.
@@ -150,18 +165,6 @@ fn fd_path(dir: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/.", dir.as_raw_fd()))
 }
 
-async fn in_background<T: Send + 'static>(
-    what: &str,
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, GuestError> {
-    let result = spawn_blocking(work)
-        .await
-        .map_err(io::Error::from)
-        .and_then(|result| result);
-    result.map_err(|error| GuestError::system(what, error))
-}
-
-/// Copies what is in `from` into the directory `to`; the bytes of all contents.
 fn copy_tree(from: &Path, to: &Path) -> io::Result<u64> {
     let mut copy = Copy::default();
     copy.directory(from, to)?;

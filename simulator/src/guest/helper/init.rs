@@ -34,7 +34,7 @@ struct Init {
 type Reply = (Answer, Vec<OwnedFd>);
 
 /// Turns this process, fresh from fork, into the init of a Devbox.
-pub(super) fn run(socket: OwnedFd, place: &Place, config: &InitConfig) -> Infallible {
+pub(super) fn run(socket: OwnedFd, place: &Place<'_>, config: &InitConfig) -> Infallible {
     system::close_all_but(socket.as_fd());
     let socket = FrameSocket::new(socket);
     match Surroundings::enter(place, config) {

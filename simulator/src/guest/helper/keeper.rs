@@ -17,16 +17,19 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stdin, setsid};
 
 use super::frames::{FrameSocket, failed};
-use super::init;
 use super::store::Store;
 use super::system;
+use super::{init, network};
 use crate::guest::protocol::{Answer, Hello, InitConfig, KeeperRequest, Setup};
+use crate::guest::spec::Network;
 
 struct Keeper {
     socket: FrameSocket,
     children: SignalFd,
     store: Store,
     inits: BTreeMap<String, Init>,
+    /// The host's ends of networks; the kernel removes one some time after its Devbox.
+    outside_names: Vec<String>,
 }
 
 /// A running init, and what to do when it has ended.
@@ -72,6 +75,7 @@ fn serve() -> io::Result<()> {
         children,
         store,
         inits: BTreeMap::new(),
+        outside_names: Vec::new(),
     };
     // An error of the socket is its end.
     let _ = keeper.serve();
@@ -165,7 +169,10 @@ impl Keeper {
         }
         let place = self.store.place(&box_id);
         let begin = || -> Infallible { init::run(socket, &place, &config) };
-        let pid = system::fork_into(begin)?;
+        let pid = self.store.fork_init(begin)?;
+        if config.network == Network::Open && place.host.is_some() {
+            self.outside_names.push(place.outside_name);
+        }
         self.inits.insert(
             box_id,
             Init {
@@ -209,6 +216,7 @@ impl Keeper {
                 continue;
             };
             let init = self.inits.remove(&box_id);
+            network::forget_gone(&mut self.outside_names);
             for at_end in init.map(|init| init.at_end).unwrap_or_default() {
                 self.finish(&box_id, &at_end)?;
             }
@@ -224,6 +232,7 @@ impl Keeper {
             // Fails only when it was reaped before.
             let _ = waitpid(init.pid, None);
         }
+        network::wait_until_gone(&self.outside_names);
     }
 }
 

@@ -9,12 +9,18 @@
 //! Everything here is synchronous and forks freely, because nothing here has threads.
 //! Start reading at [`keeper::run`], then [`init::run`].
 
+mod accounts;
+mod devbox_root;
 mod frames;
+mod host;
 mod init;
 mod keeper;
 mod launch;
 mod leaders;
 mod listing;
+mod mountinfo;
+mod netlink;
+mod network;
 mod open;
 mod store;
 mod surroundings;

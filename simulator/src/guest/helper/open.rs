@@ -7,6 +7,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 
 use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 use nix::unistd::{Gid, Uid, mkfifo, setfsgid, setfsuid};
 
@@ -60,5 +62,7 @@ fn as_user<T>(user: Option<&User>, work: impl FnOnce() -> io::Result<T>) -> io::
     let result = work();
     setfsuid(own_user);
     setfsgid(own_group);
+    // The system forgets it with every change of user. It is known to be allowed.
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     result
 }

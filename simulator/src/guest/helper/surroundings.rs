@@ -3,13 +3,18 @@
 use std::fs::DirBuilder;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
+use nix::unistd::setgroups;
 
+use super::devbox_root::{self, RUNTIME_DIR};
+use super::host::Host;
+use super::netlink::Netlink;
 use super::store::Place;
+use super::{network, system};
 use crate::guest::protocol::InitConfig;
 use crate::guest::spec::User;
 
@@ -28,16 +33,41 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    pub(super) fn enter(place: &Place, config: &InitConfig) -> io::Result<Self> {
-        Self::enter_plain(place, config)
+    pub(super) fn enter(place: &Place<'_>, config: &InitConfig) -> io::Result<Self> {
+        match place.host {
+            Some(host) => Self::enter_isolated(host, place, config),
+            None => Self::enter_plain(place, config),
+        }
+    }
+
+    fn enter_isolated(host: &Host, place: &Place<'_>, config: &InitConfig) -> io::Result<Self> {
+        prctl::set_pdeathsig(Signal::SIGKILL)?;
+        let outside = Netlink::open()?;
+        devbox_root::separate()?;
+        let gateway_address = network::set_up(config.network, &outside, &place.outside_name)?;
+        devbox_root::enter(host, &place.disk_dir, config)?;
+        system::drop_host_capabilities();
+        setgroups(&[])?;
+        let shells = Path::new(RUNTIME_DIR).join("shells");
+        DirBuilder::new().mode(0o700).create(&shells)?;
+        chown(&shells, Some(config.user.uid), Some(config.user.uid))?;
+        Ok(Self {
+            path: link_tools(&Path::new(RUNTIME_DIR).join("bin"), config)?,
+            temporary_dirs: vec![PathBuf::from("/tmp"), shells],
+            gateway_address,
+            switches_user: true,
+        })
     }
 
     /// Makes the directories of a Devbox that shares everything else with the host.
-    fn enter_plain(place: &Place, config: &InitConfig) -> io::Result<Self> {
+    fn enter_plain(place: &Place<'_>, config: &InitConfig) -> io::Result<Self> {
         prctl::set_pdeathsig(Signal::SIGTERM)?;
         // Orphans of the Devbox become children of this process, not of the host's init.
         prctl::set_child_subreaper(true)?;
-        let home = place.upper.join(config.user.home.trim_start_matches('/'));
+        let home = place
+            .disk_dir
+            .join("upper")
+            .join(config.user.home.trim_start_matches('/'));
         let (temporary, shells) = (place.box_dir.join("tmp"), place.box_dir.join("shells"));
         for dir in [&home, &temporary, &shells] {
             DirBuilder::new().recursive(true).mode(0o700).create(dir)?;

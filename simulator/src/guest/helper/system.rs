@@ -123,3 +123,20 @@ pub(super) fn resize_terminal(master: impl AsFd, columns: u16, rows: u16) -> io:
     nix::errno::Errno::result(result)?;
     Ok(())
 }
+
+/// Gives up, for every program to come, the rights over what a Devbox shares with its
+/// host: the clock, the kernel's modules and log, raw hardware, new devices, reboot.
+#[expect(unsafe_code, reason = "dropping a capability has no safe wrapper")]
+pub(super) fn drop_host_capabilities() {
+    const SYS_MODULE: i32 = 16;
+    const SYS_RAWIO: i32 = 17;
+    const SYS_BOOT: i32 = 22;
+    const SYS_TIME: i32 = 25;
+    const MKNOD: i32 = 27;
+    const SYSLOG: i32 = 34;
+    for capability in [SYS_MODULE, SYS_RAWIO, SYS_BOOT, SYS_TIME, MKNOD, SYSLOG] {
+        // SAFETY: the request takes numbers. A capability unknown to the kernel is
+        // refused, and then nobody has it.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+    }
+}
