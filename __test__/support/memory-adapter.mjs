@@ -166,12 +166,14 @@ class MemoryConnection {
 
   /** Runs the command on this machine: enough to see what reaches a command and what comes back. */
   async exec(request, call) {
+    // Copied before the call returns, as the interface says.
+    const stdin = request.stdin && Uint8Array.from(request.stdin);
     return this.#mutate("exec", request, call, async () => {
       const sandbox = this.#world.find("sandbox", request.sandboxId);
       if (sandbox.state !== "running") {
         throw new BeachsideError(`The sandbox is ${sandbox.state}.`, { code: "NOT_RUNNING" });
       }
-      return run(request, { ...sandbox.env, ...request.env });
+      return run({ ...request, stdin }, { ...sandbox.env, ...request.env });
     });
   }
 

@@ -26,8 +26,13 @@ export class MemoryWorld {
   }
 
   /** Makes the next call of a method fail. `acted: true` lets it take effect first. */
-  fail(method, error, { acted = false, times = 1 } = {}) {
-    this.#faults.push({ method, error, acted, times });
+  fail(method, error, { acted = false } = {}) {
+    this.#faults.push({ method, acted, end: () => Promise.reject(error) });
+  }
+
+  /** Makes the next call of a method give this answer, without an effect. */
+  answer(method, result) {
+    this.#faults.push({ method, acted: false, end: async () => result });
   }
 
   /** Makes calls of a method wait, before they take effect, until the returned function is called. */
@@ -75,14 +80,12 @@ export class MemoryWorld {
     this.calls.push({ method, request });
     this.changed();
     await this.#holds.get(method);
-    const fault = this.#faults.find((each) => each.method === method && each.times > 0);
-    if (fault !== undefined) {
-      fault.times -= 1;
-      if (fault.acted) {
-        await act();
-        this.changed();
-      }
-      throw typeof fault.error === "function" ? fault.error() : fault.error;
+    const index = this.#faults.findIndex((each) => each.method === method);
+    if (index !== -1) {
+      const [fault] = this.#faults.splice(index, 1);
+      if (fault.acted) await act();
+      this.changed();
+      return fault.end();
     }
     const result = await act();
     this.changed();

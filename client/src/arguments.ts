@@ -135,11 +135,16 @@ export function signalOf(value: unknown): AbortSignal | undefined {
   throw invalid(`signal must be an AbortSignal, not ${typeOf(value)}.`);
 }
 
-/** Bytes as given, or the UTF-8 bytes of a string. */
-export function bytesOf(what: string, value: unknown): Uint8Array {
-  if (value instanceof Uint8Array) return value;
+/**
+ * Bytes as given, or the UTF-8 bytes of a string. The adapter copies them
+ * before a call returns; where an `onSubmit` comes first, they are copied here.
+ */
+export function bytesOf(what: string, value: unknown, onSubmit: unknown): Uint8Array {
   // Views of another realm, such as another vm context, fail `instanceof`.
-  if (Object.prototype.toString.call(value) === "[object Uint8Array]") return value as Uint8Array;
+  if (Object.prototype.toString.call(value) === "[object Uint8Array]") {
+    const bytes = value as Uint8Array;
+    return onSubmit === undefined ? bytes : Uint8Array.from(bytes);
+  }
   if (typeof value === "string") {
     if (!isWellFormed(value)) throw invalid(`${what} must not hold half of a surrogate pair.`);
     return new TextEncoder().encode(value);

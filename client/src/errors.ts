@@ -209,7 +209,7 @@ const CLONE_HEAD = /^(BeachsideError|UnsupportedFeatureError) \[([A-Z_]+)\]: /;
  *
  * Knows an instance of another copy of the package, the plain data of
  * `toJSON()`, and a structured clone, for example one that a worker posted. A
- * structured clone keeps message, stack and cause only; its `name` and `code`
+ * structured clone keeps message, stack and (on Node) cause only; its `name` and `code`
  * are read back from the stack's first line and set on it.
  */
 export function isBeachsideError(value: unknown): value is BeachsideError {

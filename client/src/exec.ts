@@ -124,7 +124,7 @@ function execRequest(
   const check = flag("check", given.check);
   const request: ExecRequest = {
     ...commandRequest(sandbox.id, command, given),
-    ...optional("stdin", given.stdin, (value) => bytesOf("stdin", value)),
+    ...optional("stdin", given.stdin, (value) => bytesOf("stdin", value, given.onSubmit)),
     ...optional("timeoutSeconds", given.timeoutSeconds, (value) =>
       number("timeoutSeconds", value, { moreThan: 0, max: MAX_TIMEOUT_SECONDS, integer: false }),
     ),

@@ -72,11 +72,8 @@ export async function perform<First, Result>(
   connection: Connection,
   mutation: Mutation<First, Result>,
 ): Promise<Result> {
-  const hooks = checkedHooks(connection, mutation);
-  const submission = await prepare(connection, mutation, hooks);
-  // The adapter sees the signal, because it alone knows whether a byte was sent.
-  submission.start(hooks.signal);
-  return submission.wait({ signal: hooks.signal });
+  const { submission, signal } = await begin(connection, mutation, true);
+  return submission.wait({ signal });
 }
 
 /** Submits, and gives back the operation without waiting for the provider. */
@@ -84,62 +81,37 @@ export async function submit<First, Result>(
   connection: Connection,
   mutation: Mutation<First, Result>,
 ): Promise<Operation<Result>> {
-  const submission = await prepare(connection, mutation, checkedHooks(connection, mutation));
-  // Sent whatever becomes of the caller's signal: from here on only waits are cancelled.
-  submission.start(undefined);
+  const { submission } = await begin(connection, mutation, false);
   return Object.freeze({
     reference: submission.reference,
     wait: (options?: CallOptions) => submission.wait(options),
   });
 }
 
-interface Hooks {
-  readonly signal: AbortSignal | undefined;
-  readonly onSubmit: ((reference: OperationReference) => unknown) | undefined;
-}
-
-function checkedHooks(
-  connection: Connection,
-  { kind, options }: Pick<Mutation<never, never>, "kind" | "options">,
-): Hooks {
-  return connection.checked(kind, () => ({
-    signal: signalOf(options.signal),
-    onSubmit: callback("onSubmit", options.onSubmit),
-  }));
-}
-
-async function prepare<First, Result>(
+/**
+ * Checks, asks the caller's `onSubmit`, and sends; without an `onSubmit` all of
+ * it happens before this returns. `cancellable`: the adapter sees the caller's
+ * signal, because it alone knows whether a byte was sent; otherwise the request
+ * goes out whatever becomes of the signal, and only waits are cancelled.
+ */
+async function begin<First, Result>(
   connection: Connection,
   mutation: Mutation<First, Result>,
-  { signal, onSubmit }: Hooks,
-): Promise<Submission<First, Result>> {
-  const { kind, target } = mutation;
-  const reference: OperationReference = frozenCopy({
-    version: 1 as const,
-    kind: "operation" as const,
-    provider: connection.provider,
-    scope: { account: connection.account },
-    operation: kind,
-    operationId: uniqueId(),
-    submissionId: uniqueId(),
-    submittedAt: new Date().toISOString(),
-    ...(target === undefined ? {} : { target }),
-  });
-  const unsent: Outcome = { kind, submitted: false, operation: reference };
-  const refuse = () => {
-    try {
-      if (signal?.aborted === true) throw cancelled(kind, signal, unsent);
-      connection.refuseClosed();
-    } catch (error) {
-      throw connection.complete(error, kind, unsent);
-    }
-  };
-  refuse();
+  cancellable: boolean,
+) {
+  const { kind, options } = mutation;
+  const { signal, onSubmit } = connection.checked(kind, () => ({
+    signal: signalOf(options.signal),
+    onSubmit: callback<(reference: OperationReference) => unknown>("onSubmit", options.onSubmit),
+  }));
+  const submission = new Submission(connection, mutation);
+  submission.refuseStopped(signal);
   if (onSubmit !== undefined) {
-    await onSubmit(reference);
-    refuse();
+    await onSubmit(submission.reference);
+    submission.refuseStopped(signal);
   }
-  return new Submission(connection, mutation, reference);
+  submission.start(cancellable ? signal : undefined);
+  return { submission, signal };
 }
 
 class Submission<First, Result> {
@@ -151,19 +123,34 @@ class Submission<First, Result> {
   #known: Outcome = {};
   #result: { readonly value: Result } | undefined;
 
-  constructor(
-    connection: Connection,
-    mutation: Mutation<First, Result>,
-    reference: OperationReference,
-  ) {
+  constructor(connection: Connection, mutation: Mutation<First, Result>) {
     this.#connection = connection;
     this.#mutation = mutation;
-    this.reference = reference;
-    this.#ownership = {
-      state: "created",
-      operation: reference.operationId,
-      submission: reference.submissionId,
-    };
+    const [operation, submission] = [uniqueId(), uniqueId()];
+    this.#ownership = { state: "created", operation, submission };
+    this.reference = frozenCopy({
+      version: 1 as const,
+      kind: "operation" as const,
+      provider: connection.provider,
+      scope: { account: connection.account },
+      operation: mutation.kind,
+      operationId: operation,
+      submissionId: submission,
+      submittedAt: new Date().toISOString(),
+      ...(mutation.target === undefined ? {} : { target: mutation.target }),
+    });
+  }
+
+  /** Nothing was sent so far: a stopped call must not send anything later. */
+  refuseStopped(signal: AbortSignal | undefined): void {
+    const { kind } = this.#mutation;
+    const unsent: Outcome = { kind, submitted: false, operation: this.reference };
+    try {
+      if (signal?.aborted === true) throw cancelled(kind, signal, unsent);
+      this.#connection.refuseClosed();
+    } catch (error) {
+      throw this.#connection.complete(error, kind, unsent);
+    }
   }
 
   start(signal: AbortSignal | undefined): void {

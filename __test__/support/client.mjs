@@ -1,0 +1,23 @@
+/** A client on a fresh in-memory provider, closed when the test ends. */
+
+import { Beachside } from "beachside";
+import { memoryAdapter } from "./memory-adapter.mjs";
+
+export async function memoryClient(t, options = {}) {
+  const { cleanup, ...rest } = options;
+  const memory = memoryAdapter(rest);
+  const client = await Beachside.connect({ adapter: memory.adapter, cleanup });
+  t.after(() => client.close());
+  memory.world.calls.length = 0;
+  return { client, ...memory };
+}
+
+/** The error that a promise rejects with. */
+export async function rejection(promise) {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("expected a rejection");
+}
