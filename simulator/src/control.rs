@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
@@ -14,6 +15,8 @@ use crate::faults::Rule;
 use crate::routes::{Lenient, Query};
 use crate::state::World;
 use crate::state::accounts::AccountChange;
+use crate::state::evictions::Eviction;
+use crate::state::script::Script;
 
 /// Mounted under `/_simulator`.
 pub(crate) fn router(world: Arc<World>) -> Router {
@@ -24,6 +27,9 @@ pub(crate) fn router(world: Arc<World>) -> Router {
         .route("/faults/{id}", delete(remove_fault))
         .route("/settings", get(settings).post(change_settings))
         .route("/accounts", post(change_account))
+        .route("/devboxes", get(devboxes))
+        .route("/devboxes/{id}/script", post(play_script))
+        .route("/evictions", post(announce_eviction))
         .route("/clock", get(clock).post(advance_clock))
         .with_state(world)
 }
@@ -85,10 +91,10 @@ async fn settings(State(world): State<Arc<World>>) -> Json<Value> {
     Json(json!(*world.settings.get()))
 }
 
-async fn change_settings(
-    State(world): State<Arc<World>>,
-    Lenient(patch): Lenient<Value>,
-) -> ApiResult<Json<Value>> {
+/// Read as it stands: here `null` is a value, it clears a switch.
+async fn change_settings(State(world): State<Arc<World>>, body: Bytes) -> ApiResult<Json<Value>> {
+    let patch: Value = serde_json::from_slice(&body)
+        .map_err(|error| ApiError::bad_request(format!("malformed JSON body: {error}")))?;
     let changed = world
         .settings
         .patch(&patch)
@@ -101,6 +107,85 @@ async fn change_account(
     Lenient(change): Lenient<AccountChange>,
 ) -> Json<Value> {
     Json(world.accounts.change(change, world.clock.now_ms()))
+}
+
+/// Every box of every account, newest first, with what ran on it.
+async fn devboxes(State(world): State<Arc<World>>) -> Json<Value> {
+    let boxes: Vec<Value> = world
+        .devboxes
+        .all()
+        .iter()
+        .map(|devbox| {
+            let executions: Vec<Value> = devbox
+                .executions
+                .all()
+                .iter()
+                .map(|execution| {
+                    let status = execution.status();
+                    json!({
+                        "execution_id": execution.id,
+                        "shell_name": execution.shell_name,
+                        "command": execution.command,
+                        "status": status.as_str(),
+                        "exit_status": status.exit_status(),
+                    })
+                })
+                .collect();
+            json!({
+                "id": devbox.id(),
+                "account_id": &*devbox.origin.account_id,
+                "true_status": devbox.status().as_str(),
+                "shown_status": devbox.shown_status(),
+                "wakes_on_http": devbox.wakes_on_http(),
+                "executions": executions,
+            })
+        })
+        .collect();
+    Json(json!({ "devboxes": boxes }))
+}
+
+/// Lets a box that is already there play a script.
+async fn play_script(
+    State(world): State<Arc<World>>,
+    Path(id): Path<String>,
+    Lenient(script): Lenient<Script>,
+) -> ApiResult<Json<Value>> {
+    let devbox = world
+        .devboxes
+        .find(&id)
+        .ok_or_else(|| ApiError::not_found("devbox", &id))?;
+    devbox.play(script);
+    Ok(Json(json!({})))
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Evict {
+    devbox_id: String,
+    /// Virtual seconds until the box is suspended.
+    in_seconds: f64,
+}
+
+async fn announce_eviction(
+    State(world): State<Arc<World>>,
+    Lenient(request): Lenient<Evict>,
+) -> ApiResult<Json<Value>> {
+    let id = request.devbox_id;
+    let devbox = world
+        .devboxes
+        .find(&id)
+        .ok_or_else(|| ApiError::not_found("devbox", &id))?;
+    let wait = std::time::Duration::try_from_secs_f64(request.in_seconds)
+        .map_err(|_error| ApiError::bad_request("in_seconds must not be negative"))?;
+    let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+    let deadline_ms = world.clock.now_ms().saturating_add(wait_ms);
+    world.evictions.announce(Eviction {
+        account_id: Arc::clone(&devbox.origin.account_id),
+        devbox_id: id,
+        deadline_ms,
+    });
+    world.deadline_changed.notify_one();
+    Ok(Json(json!({ "eviction_deadline_ms": deadline_ms })))
 }
 
 async fn clock(State(world): State<Arc<World>>) -> Json<Value> {
@@ -119,8 +204,6 @@ async fn advance_clock(
 ) -> ApiResult<Json<Value>> {
     let step = std::time::Duration::try_from_secs_f64(step.advance_seconds)
         .map_err(|_error| ApiError::bad_request("advance_seconds must not be negative"))?;
-    world
-        .clock
-        .advance_ms(i64::try_from(step.as_millis()).unwrap_or(i64::MAX));
+    world.advance_clock(i64::try_from(step.as_millis()).unwrap_or(i64::MAX));
     Ok(Json(world.clock_view()))
 }

@@ -9,6 +9,8 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::json;
 
+use crate::state::settings::Settings;
+
 /// A refusal with its status, its sentence and the headers that go with it.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
@@ -51,6 +53,14 @@ impl ApiError {
         )
         .header("x-should-retry", "true")
         .header("retry-after-ms", "1")
+    }
+
+    /// The `retry-after` that the settings ask for, sensible or not.
+    pub(crate) fn retry_after(self, settings: &Settings) -> Self {
+        match &settings.retry_after {
+            Some(value) => self.header("retry-after", value),
+            None => self,
+        }
     }
 
     /// Adds a header; one that is not a legal header is left out.

@@ -19,4 +19,8 @@ mod simulator;
 mod state;
 
 pub use simulator::{Options, Simulator};
-pub use state::settings::{OptimisticExpiry, Settings, ZeroTimeout};
+pub use state::choices::{
+    ChunkOffset, CommandShell, EmptyOutput, LaunchFailure, LifetimeStart, ListOrder, NameMatch,
+    OffsetUnit, OptimisticExpiry, StdinSupport, UnknownCursor, WriteFailure, ZeroTimeout,
+};
+pub use state::settings::Settings;

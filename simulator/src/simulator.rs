@@ -10,12 +10,14 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::guest::{Isolation, Machine, MachineOptions};
 use crate::routes;
 use crate::server;
-use crate::state::World;
 use crate::state::settings::Settings;
+use crate::state::{World, timers};
 
 /// How long the end may take before what is still running is abandoned.
 const END_LIMIT: Duration = Duration::from_secs(5);
@@ -48,14 +50,13 @@ impl Simulator {
     ///
     /// # Errors
     ///
-    /// What the system says when the port cannot be bound or a thread cannot
-    /// be started.
+    /// What the system says when the port cannot be bound, or when the boxes'
+    /// processes or a thread cannot be started.
     pub fn start(options: Options) -> io::Result<Self> {
-        let world = World::new(options.settings, options.api_key);
-        let stop = world.stopping.clone();
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
-        let (bound, binding) = mpsc::channel();
-        let served = Arc::clone(&world);
+        let stop = CancellationToken::new();
+        let panic_on_unexpected = options.panic_on_unexpected;
+        let (started, starting) = mpsc::channel();
+        let stopping = stop.clone();
         let thread = std::thread::Builder::new()
             .name("runloop-simulator".to_owned())
             .spawn(move || {
@@ -64,13 +65,13 @@ impl Simulator {
                     .build()
                 {
                     Ok(runtime) => {
-                        runtime.block_on(run(address, served, &bound));
+                        runtime.block_on(run(options, stopping, &started));
                         runtime.shutdown_timeout(END_LIMIT);
                     }
-                    Err(error) => bound.send(Err(error)).unwrap_or_default(),
+                    Err(error) => started.send(Err(error)).unwrap_or_default(),
                 }
             })?;
-        let address = binding.recv().unwrap_or_else(|_gone| {
+        let (address, world) = starting.recv().unwrap_or_else(|_gone| {
             Err(io::Error::other(
                 "the simulator's thread ended before it was listening",
             ))
@@ -80,7 +81,7 @@ impl Simulator {
             world,
             stop,
             thread: Some(thread),
-            panic_on_unexpected: options.panic_on_unexpected,
+            panic_on_unexpected,
         })
     }
 
@@ -126,22 +127,51 @@ impl Drop for Simulator {
     }
 }
 
-async fn run(address: SocketAddr, world: Arc<World>, bound: &mpsc::Sender<io::Result<SocketAddr>>) {
-    let listening = server::bind(address)
-        .and_then(|listener| listener.local_addr().map(|address| (listener, address)));
-    let (listener, address) = match listening {
-        Ok(found) => found,
+/// Serves until `stop` fires, then ends every box.
+async fn run(
+    options: Options,
+    stop: CancellationToken,
+    started: &mpsc::Sender<io::Result<(SocketAddr, Arc<World>)>>,
+) {
+    let (listener, address, world) = match prepare(options, stop).await {
+        Ok(prepared) => prepared,
         Err(error) => {
-            bound.send(Err(error)).unwrap_or_default();
+            started.send(Err(error)).unwrap_or_default();
             return;
         }
     };
-    bound.send(Ok(address)).unwrap_or_default();
+    let timers = tokio::spawn(timers::run(Arc::clone(&world)));
+    started
+        .send(Ok((address, Arc::clone(&world))))
+        .unwrap_or_default();
     server::serve(
         listener,
         routes::router(Arc::clone(&world)),
         world.stopping.clone(),
     )
     .await;
-    world.shut_down_all().await;
+    timers.abort();
+    world.end().await;
+}
+
+async fn prepare(
+    options: Options,
+    stop: CancellationToken,
+) -> io::Result<(TcpListener, SocketAddr, Arc<World>)> {
+    let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port)))?;
+    let address = listener.local_addr()?;
+    let machine = Machine::start(MachineOptions::default())
+        .await
+        .map_err(io::Error::other)?;
+    if let Isolation::Plain { reason } = machine.isolation() {
+        tracing::warn!(
+            reason,
+            "boxes are plain processes: they share this machine's network"
+        );
+    }
+    Ok((
+        listener,
+        address,
+        World::new(options.settings, options.api_key, machine, stop),
+    ))
 }

@@ -39,6 +39,11 @@ pub(crate) async fn apply(
     if let Some(response) = before(&world, &hits, request.uri()).await {
         return after(&world, &hits, connection, response, Acted::No).await;
     }
+    for action in hits.actions() {
+        if let Action::List(fault) = action {
+            fault.spoil_query(request.uri_mut());
+        }
+    }
     request.extensions_mut().insert(Arc::clone(&hits));
     let response = next.run(request).await;
     after(&world, &hits, connection, response, Acted::Yes).await
@@ -94,6 +99,9 @@ async fn after(
             }
             Action::ReplaceReply(reply) if acted == Acted::Yes => reply.respond(),
             Action::EditReply(edit) => reply::edit(response, edit).await,
+            Action::List(fault) => {
+                reply::rewrite_json(response, |page| fault.spoil_page(page)).await
+            }
             Action::HalveReply(_) => reply::halve(response).await,
             Action::DropReply(how) if acted == Acted::Yes => hang_up(*how),
             Action::HoldReply(_) if acted == Acted::Yes => {

@@ -7,10 +7,12 @@
 //! [`Hits`].
 
 mod layer;
+mod list;
 mod reply;
 mod rule;
+pub(crate) mod sse;
 mod store;
 
 pub(crate) use layer::apply;
 pub(crate) use rule::Rule;
-pub(crate) use store::Faults;
+pub(crate) use store::{Faulted, Faults};

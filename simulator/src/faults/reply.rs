@@ -53,18 +53,26 @@ impl Reply {
     }
 }
 
-/// Changes the JSON of an answer; one that is not JSON stays as it is.
+/// Changes the JSON of an answer as the rule says.
 pub(super) async fn edit(response: Response, edit: &Edit) -> Response {
+    rewrite_json(response, |value| {
+        for pointer in &edit.remove {
+            remove_at(value, pointer);
+        }
+        for (pointer, replacement) in &edit.set {
+            set_at(value, pointer, replacement.clone());
+        }
+    })
+    .await
+}
+
+/// Changes the JSON of an answer; one that is not JSON stays as it is.
+pub(super) async fn rewrite_json(response: Response, change: impl FnOnce(&mut Value)) -> Response {
     rewrite(response, |bytes| {
         let Ok(mut value) = serde_json::from_slice::<Value>(&bytes) else {
             return bytes;
         };
-        for pointer in &edit.remove {
-            remove_at(&mut value, pointer);
-        }
-        for (pointer, replacement) in &edit.set {
-            set_at(&mut value, pointer, replacement.clone());
-        }
+        change(&mut value);
         Bytes::from(value.to_string())
     })
     .await

@@ -6,7 +6,12 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::list::ListFault;
 use super::reply::Reply;
+use super::sse::SseFault;
+use crate::state::build::BuildOutcome;
+use crate::state::script::Script;
+use crate::state::snapshots::SnapshotOutcome;
 
 /// One rule. With no `count` it acts until it is removed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -105,6 +110,19 @@ pub(crate) enum Action {
     SlowReply(Slow),
     /// Answer; then close the connection once it has been idle this long.
     CloseIdle(Milliseconds),
+    /// Answer as if it had acted, without acting (where a route changes a
+    /// thing that exists).
+    NoEffect(Empty),
+    /// Spoil a list's query or page.
+    List(ListFault),
+    /// Spoil an event stream.
+    Sse(SseFault),
+    /// Let the Devbox that the request makes play a script.
+    DevboxScript(Script),
+    /// Let the snapshot that the request makes end this way.
+    SnapshotOutcome(SnapshotOutcome),
+    /// Let the blueprint that the request makes end this way.
+    BuildOutcome(BuildOutcome),
 }
 
 /// An action without parameters.

@@ -1,12 +1,19 @@
 //! The rules in force and how often each has acted.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::extract::FromRequestParts;
 use http::Method;
+use http::request::Parts;
 use serde_json::{Value, json};
 
 use super::rule::{Action, Rule};
+use super::sse::SseFault;
+use crate::state::build::BuildOutcome;
+use crate::state::script::Script;
+use crate::state::snapshots::SnapshotOutcome;
 
 /// A rule with its counters.
 #[derive(Debug)]
@@ -48,6 +55,58 @@ impl Hits {
 
     pub(crate) fn actions(&self) -> impl Iterator<Item = &Action> {
         self.0.iter().map(|hit| &hit.rule.action)
+    }
+}
+
+/// The rules that act on the request that a route is serving.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Faulted(Arc<Hits>);
+
+impl<S: Sync> FromRequestParts<S> for Faulted {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get().cloned().unwrap_or_default()))
+    }
+}
+
+impl Faulted {
+    /// The route answers as if it had acted, and does not act.
+    pub(crate) fn has_no_effect(&self) -> bool {
+        self.0
+            .actions()
+            .any(|action| matches!(action, Action::NoEffect(_)))
+    }
+
+    /// The script for the box that the route makes.
+    pub(crate) fn devbox_script(&self) -> Option<Script> {
+        self.0.actions().find_map(|action| match action {
+            Action::DevboxScript(script) => Some(script.clone()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn snapshot_outcome(&self) -> SnapshotOutcome {
+        let found = self.0.actions().find_map(|action| match action {
+            Action::SnapshotOutcome(outcome) => Some(outcome.clone()),
+            _ => None,
+        });
+        found.unwrap_or_default()
+    }
+
+    pub(crate) fn build_outcome(&self) -> BuildOutcome {
+        let found = self.0.actions().find_map(|action| match action {
+            Action::BuildOutcome(outcome) => Some(outcome.clone()),
+            _ => None,
+        });
+        found.unwrap_or_default()
+    }
+
+    pub(crate) fn sse(&self) -> Option<SseFault> {
+        self.0.actions().find_map(|action| match action {
+            Action::Sse(fault) => Some(fault.clone()),
+            _ => None,
+        })
     }
 }
 

@@ -1,8 +1,13 @@
 //! What every API request passes through, outermost first: the journal, the
-//! faults, the key. Routes see none of it. `/_simulator` passes through none.
+//! faults, the limit, the key, the replay of repeats. Routes see none of it.
+//! `/_simulator` passes through none.
 
 mod authenticate;
+mod limit;
 mod record;
+mod replay;
 
 pub(crate) use authenticate::{Caller, authenticate};
+pub(crate) use limit::{InFlight, limit};
 pub(crate) use record::{Unexpected, record};
+pub(crate) use replay::{Replays, replay};

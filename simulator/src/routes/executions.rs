@@ -1,4 +1,5 @@
-//! `/v1/devboxes/{id}/execute*` and `/v1/devboxes/{id}/executions/*`.
+//! `/v1/devboxes/{id}/execute*` and `/v1/devboxes/{id}/executions/*`, but for
+//! the streams (`streams.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,36 +8,42 @@ use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::hold::{self, WaitForStatus};
 use super::{Lenient, Query};
 use crate::error::{ApiError, ApiResult};
+use crate::faults::Faulted;
+use crate::guest::KillScope;
 use crate::layers::Caller;
 use crate::state::World;
-use crate::state::executions::{Execution, ExecutionStatus};
-use crate::state::settings::{OptimisticExpiry, Settings, ZeroTimeout};
+use crate::state::choices::{OptimisticExpiry, StdinSupport, ZeroTimeout};
+use crate::state::devboxes::Devbox;
+use crate::state::executions::{Command, Execution, ExecutionStatus};
+use crate::state::logs::Line;
+use crate::state::settings::Settings;
 
 pub(super) fn router() -> Router<Arc<World>> {
+    let one = "/v1/devboxes/{id}/executions/{execution_id}";
     Router::new()
         .route("/v1/devboxes/{id}/execute", post(execute))
-        .route("/v1/devboxes/{id}/executions/{execution_id}", get(retrieve))
-        .route(
-            "/v1/devboxes/{id}/executions/{execution_id}/wait_for_status",
-            post(wait_for_status),
-        )
-        .route(
-            "/v1/devboxes/{id}/executions/{execution_id}/kill",
-            post(kill),
-        )
+        .route("/v1/devboxes/{id}/execute_async", post(execute_async))
+        .route("/v1/devboxes/{id}/execute_sync", post(execute_sync))
+        .route(one, get(retrieve))
+        .route(&format!("{one}/wait_for_status"), post(wait_for_status))
+        .route(&format!("{one}/kill"), post(kill))
+        .route(&format!("{one}/send_std_in"), post(send_std_in))
 }
 
+/// The body of all three; each reads its part.
 #[derive(Debug, Deserialize)]
 struct Execute {
     command: String,
     command_id: Option<String>,
+    shell_name: Option<String>,
     optimistic_timeout: Option<f64>,
-    attach_stdin: Option<bool>,
+    #[serde(default)]
+    attach_stdin: bool,
 }
 
 impl Execute {
@@ -50,6 +57,15 @@ impl Execute {
         Duration::try_from_secs_f64(seconds)
             .map_err(|_error| ApiError::bad_request("optimistic_timeout must not be negative"))
     }
+
+    fn into_command(self) -> Command {
+        Command {
+            script: self.command,
+            command_id: self.command_id,
+            shell_name: self.shell_name,
+            attach_stdin: self.attach_stdin,
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,6 +74,20 @@ struct Kill {
     kill_process_group: bool,
 }
 
+#[derive(Debug, Deserialize)]
+struct SendStdin {
+    text: Option<String>,
+    signal: Option<StdinSignal>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum StdinSignal {
+    Eof,
+    Interrupt,
+}
+
+/// Waits for the end as long as is asked; the command goes on after that.
 async fn execute(
     State(world): State<Arc<World>>,
     caller: Caller,
@@ -72,24 +102,91 @@ async fn execute(
     if request.command_id.is_none() && settings.require_command_id {
         return Err(ApiError::bad_request("command_id is required"));
     }
-    if request.attach_stdin == Some(true) {
+    if request.attach_stdin {
         return Err(ApiError::bad_request("attach_stdin needs execute_async"));
     }
-    let guest = devbox.running_guest()?;
-    let execution = devbox.executions.start(
-        &guest,
-        &devbox.id,
-        &request.command,
-        request.command_id.as_deref(),
-        &settings,
-    )?;
+    let execution = start(&world, &devbox, request.into_command(), &settings).await?;
     match hold::until(execution.watch(), wait, || completed(&execution)).await {
         Err(expired) if settings.optimistic_expiry == OptimisticExpiry::RequestTimeout => {
             Err(expired)
         }
         // Completed, or still running: the view says which.
-        Ok(()) | Err(_) => Ok(Json(execution.view(last_n))),
+        Ok(()) | Err(_) => execution.view(last_n, &settings).map(Json),
     }
+}
+
+/// Has no key of idempotence (certain): a repeat runs again.
+async fn execute_async(
+    State(world): State<Arc<World>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Lenient(mut request): Lenient<Execute>,
+) -> ApiResult<Json<Value>> {
+    let devbox = world.devboxes.get(&caller.account_id, &id)?;
+    let settings = world.settings.get();
+    request.command_id = None;
+    let execution = start(&world, &devbox, request.into_command(), &settings).await?;
+    execution.view(settings.default_last_n, &settings).map(Json)
+}
+
+/// Holds until the end, however long; whole outputs.
+async fn execute_sync(
+    State(world): State<Arc<World>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Lenient(mut request): Lenient<Execute>,
+) -> ApiResult<Json<Value>> {
+    let devbox = world.devboxes.get(&caller.account_id, &id)?;
+    let settings = world.settings.get();
+    request.command_id = None;
+    request.attach_stdin = false;
+    let execution = start(&world, &devbox, request.into_command(), &settings).await?;
+    hold::until(
+        execution.watch(),
+        Duration::from_secs(u64::from(u32::MAX)),
+        || completed(&execution),
+    )
+    .await?;
+    execution.sync_view(&settings).map(Json)
+}
+
+async fn start(
+    world: &Arc<World>,
+    devbox: &Arc<Devbox>,
+    command: Command,
+    settings: &Settings,
+) -> ApiResult<Arc<Execution>> {
+    let guest = devbox.running_guest(settings.not_running_status)?;
+    devbox.touch(world.clock.now_ms());
+    let (execution, is_new) = devbox
+        .executions
+        .start(&guest, devbox.id(), command, settings)
+        .await?;
+    if is_new {
+        tokio::spawn(note(
+            Arc::clone(world),
+            Arc::clone(devbox),
+            Arc::clone(&execution),
+        ));
+    }
+    Ok(execution)
+}
+
+/// Logs the begin and the end; the end also begins the box's idle time anew.
+async fn note(world: Arc<World>, devbox: Arc<Devbox>, execution: Arc<Execution>) {
+    devbox
+        .log
+        .write(Line::execution(&execution, None, world.clock.now_ms()));
+    let mut changes = execution.watch();
+    let ended = changes
+        .wait_for(|status| status.exit_status().is_some())
+        .await;
+    let exit_code = ended.ok().and_then(|status| status.exit_status());
+    let now_ms = world.clock.now_ms();
+    devbox.touch(now_ms);
+    devbox
+        .log
+        .write(Line::execution(&execution, exit_code, now_ms));
 }
 
 fn completed(execution: &Execution) -> Option<()> {
@@ -103,8 +200,13 @@ async fn retrieve(
     query: Query,
 ) -> ApiResult<Json<Value>> {
     let devbox = world.devboxes.get(&caller.account_id, &id)?;
-    let last_n = last_n(&query, &world.settings.get())?;
-    Ok(Json(devbox.executions.get(&execution_id)?.view(last_n)))
+    let settings = world.settings.get();
+    let last_n = last_n(&query, &settings)?;
+    devbox
+        .executions
+        .get(&execution_id)?
+        .view(last_n, &settings)
+        .map(Json)
 }
 
 async fn wait_for_status(
@@ -116,7 +218,7 @@ async fn wait_for_status(
 ) -> ApiResult<Json<Value>> {
     let devbox = world.devboxes.get(&caller.account_id, &id)?;
     let execution = devbox.executions.get(&execution_id)?;
-    request.check(|status| matches!(status, "queued" | "running" | "completed"))?;
+    request.check(|status| ExecutionStatus::NAMES.contains(&status))?;
     let settings = world.settings.get();
     let last_n = last_n(&query, &settings)?;
     let max_seconds = settings.execution_hold_max_seconds;
@@ -130,7 +232,7 @@ async fn wait_for_status(
             .then_some(())
     })
     .await?;
-    Ok(Json(execution.view(last_n)))
+    execution.view(last_n, &settings).map(Json)
 }
 
 /// Killing what has ended is 200 (certain: clients clean up that way).
@@ -138,12 +240,50 @@ async fn kill(
     State(world): State<Arc<World>>,
     caller: Caller,
     Path((id, execution_id)): Path<(String, String)>,
+    faulted: Faulted,
     Lenient(request): Lenient<Kill>,
 ) -> ApiResult<Json<Value>> {
     let devbox = world.devboxes.get(&caller.account_id, &id)?;
     let execution = devbox.executions.get(&execution_id)?;
-    execution.kill(request.kill_process_group);
-    Ok(Json(execution.view(world.settings.get().default_last_n)))
+    if !faulted.has_no_effect() {
+        let scope = if request.kill_process_group {
+            KillScope::Group
+        } else {
+            KillScope::Leader
+        };
+        execution.kill(scope).await?;
+    }
+    let settings = world.settings.get();
+    execution.view(settings.default_last_n, &settings).map(Json)
+}
+
+async fn send_std_in(
+    State(world): State<Arc<World>>,
+    caller: Caller,
+    Path((id, execution_id)): Path<(String, String)>,
+    faulted: Faulted,
+    Lenient(request): Lenient<SendStdin>,
+) -> ApiResult<Json<Value>> {
+    let devbox = world.devboxes.get(&caller.account_id, &id)?;
+    let execution = devbox.executions.get(&execution_id)?;
+    devbox.touch(world.clock.now_ms());
+    if faulted.has_no_effect() {
+        // Nothing is sent.
+    } else if world.settings.get().stdin == StdinSupport::Kills {
+        execution.kill(KillScope::Group).await?;
+    } else {
+        if let Some(text) = &request.text {
+            execution.send_stdin(text).await?;
+        }
+        match request.signal {
+            Some(StdinSignal::Eof) => execution.close_stdin().await?,
+            Some(StdinSignal::Interrupt) => execution.interrupt().await?,
+            None => {}
+        }
+    }
+    Ok(Json(
+        json!({ "devbox_id": id, "execution_id": execution_id, "success": true }),
+    ))
 }
 
 fn last_n(query: &Query, settings: &Settings) -> ApiResult<usize> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::error::{ApiError, ApiResult};
 
@@ -44,25 +45,35 @@ impl WaitForStatus {
 /// Answers with what `seen` makes of the watched value, as soon as it makes
 /// something of it; 408 when `hold` has passed.
 pub(super) async fn until<T, R>(
+    changes: watch::Receiver<T>,
+    hold: Duration,
+    seen: impl FnMut() -> Option<R>,
+) -> ApiResult<R> {
+    until_with(changes, hold, seen, || None).await
+}
+
+/// The same, for something that also changes by itself at a time that
+/// `next_change` tells.
+pub(super) async fn until_with<T, R>(
     mut changes: watch::Receiver<T>,
     hold: Duration,
     mut seen: impl FnMut() -> Option<R>,
+    next_change: impl Fn() -> Option<Instant>,
 ) -> ApiResult<R> {
-    let deadline = tokio::time::sleep(hold);
-    tokio::pin!(deadline);
+    let deadline = Instant::now() + hold;
     loop {
         changes.mark_unchanged();
         if let Some(result) = seen() {
             return Ok(result);
         }
-        let changed = tokio::select! {
-            changed = changes.changed() => changed.is_ok(),
-            () = &mut deadline => return Err(ApiError::hold_expired()),
-        };
-        if !changed {
-            // Nothing will change any more: only the deadline is left.
-            deadline.as_mut().await;
-            return seen().ok_or_else(ApiError::hold_expired);
+        if Instant::now() >= deadline {
+            return Err(ApiError::hold_expired());
+        }
+        let wake = next_change().map_or(deadline, |change| change.min(deadline));
+        tokio::select! {
+            // The thing that is watched outlives the request that holds it.
+            _changed = changes.changed() => {}
+            () = tokio::time::sleep_until(wake) => {}
         }
     }
 }

@@ -5,12 +5,21 @@
 //! `state` gives. Start reading in `devboxes.rs`.
 
 mod accounts;
+mod blueprints;
 mod body;
 mod devboxes;
+mod evictions;
 mod executions;
+mod files;
 mod hold;
 mod list;
+mod metadata;
 mod policies;
+mod secrets;
+mod snapshots;
+mod ssh;
+mod streams;
+mod tunnels;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +33,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::error::ApiError;
 use crate::faults;
-use crate::layers::{Unexpected, authenticate, record};
+use crate::layers::{Unexpected, authenticate, limit, record, replay};
 use crate::state::World;
 
 pub(crate) use body::Lenient;
@@ -35,11 +44,22 @@ pub(crate) fn router(world: Arc<World>) -> Router {
         .merge(accounts::router())
         .merge(devboxes::router())
         .merge(executions::router())
+        .merge(streams::router())
+        .merge(files::router())
+        .merge(snapshots::router())
+        .merge(tunnels::router())
+        .merge(ssh::router())
+        .merge(evictions::router())
         .merge(policies::router())
+        .merge(blueprints::router())
+        .merge(secrets::router())
+        .merge(metadata::router())
         .fallback(unexpected)
         .method_not_allowed_fallback(unexpected)
         .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(Arc::clone(&world), replay))
         .layer(from_fn_with_state(Arc::clone(&world), authenticate))
+        .layer(from_fn_with_state(Arc::clone(&world), limit))
         .layer(from_fn_with_state(Arc::clone(&world), faults::apply))
         .layer(from_fn_with_state(Arc::clone(&world), record))
         .with_state(Arc::clone(&world));
@@ -94,6 +114,13 @@ impl Query {
                 })
             })
             .transpose()
+    }
+
+    /// All pairs, for filters with free names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// `true` and `1` are true, anything else is false.

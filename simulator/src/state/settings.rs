@@ -9,32 +9,26 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What `optimistic_timeout: 0` means to `execute` (unknown on the service).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ZeroTimeout {
-    /// Answer at once.
-    Immediate,
-    /// As if the field were absent: the default wait.
-    Default,
-}
-
-/// How `execute` answers when its optimistic wait ends first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OptimisticExpiry {
-    /// 200 with a running view (certain: clients rely on it).
-    Running,
-    /// 408, which the specification also lists.
-    RequestTimeout,
-}
+use super::choices::{
+    ChunkOffset, CommandShell, EmptyOutput, LaunchFailure, LifetimeStart, ListOrder, NameMatch,
+    OffsetUnit, OptimisticExpiry, StdinSupport, UnknownCursor, WriteFailure, ZeroTimeout,
+};
 
 /// The switches and their defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// The least time from create to `initializing`, in milliseconds.
+    /// Least time a new box spends before `initializing`, in milliseconds.
     pub boot_ms: u64,
+    /// Least time in `suspending`.
+    pub suspend_ms: u64,
+    /// Least time in `resuming`.
+    pub resume_ms: u64,
+    /// Least time that a snapshot is `in_progress`.
+    pub snapshot_ms: u64,
+    /// Least time that a blueprint is `building`.
+    pub build_ms: u64,
+
     /// Longest hold of a Devbox `wait_for_status`, in seconds.
     pub devbox_hold_max_seconds: f64,
     /// Its hold when the request names none.
@@ -50,14 +44,90 @@ pub struct Settings {
     pub optimistic_zero: ZeroTimeout,
     /// The answer when the optimistic wait ends first.
     pub optimistic_expiry: OptimisticExpiry,
+
     /// `execute` without a `command_id` is a 400.
     pub require_command_id: bool,
     /// The same `command_id` on one Devbox gives the same execution.
     pub dedupe_command_ids: bool,
     /// The execution's id is its `command_id` (inferred).
     pub execution_id_is_command_id: bool,
-    /// Lines of each stream that a view shows without `last_n`.
+    /// A repeated `x-request-id` on a POST gives the first answer again
+    /// (unknown: clients send it as if it did).
+    pub dedupe_request_ids: bool,
+    /// A command is completed only when nothing holds its outputs open
+    /// (inferred), and not already when its shell has ended.
+    pub completion_waits_for_output: bool,
+    /// Executions are still known after a suspend.
+    pub executions_survive_suspend: bool,
+    /// What becomes of an execution that is sent stdin.
+    pub stdin: StdinSupport,
+
+    /// Lines of each output that a view shows without `last_n`.
     pub default_last_n: usize,
+    /// Most bytes of each output in a view; more is truncated from the front.
+    pub view_max_bytes: Option<usize>,
+    /// How a view shows an empty output.
+    pub empty_output: EmptyOutput,
+    /// Which end of its chunk a stream event's `offset` names.
+    pub stream_offset: ChunkOffset,
+    /// What stream offsets count.
+    pub stream_unit: OffsetUnit,
+    /// Most bytes of output in one stream event.
+    pub stream_chunk_bytes: usize,
+    /// A stream with no event for so long ends with a 408 error event.
+    pub stream_idle_seconds: f64,
+
+    /// What runs commands on boxes made from now on.
+    pub shell: CommandShell,
+    /// The only programs on their PATH; `null` for all.
+    pub tools: Option<Vec<String>>,
+    /// The disk of boxes made from now on; `null` for no limit.
+    pub disk_quota_bytes: Option<u64>,
+    /// What a failing launch command does.
+    pub launch_failure: LaunchFailure,
+    /// When a box's lifetime starts to count.
+    pub lifetime_start: LifetimeStart,
+
+    /// Status of a file or exec call on a box that is not running.
+    pub not_running_status: u16,
+    /// Status of a read or download of a file that is not there.
+    pub missing_file_status: u16,
+    /// Writes and uploads make the parent directories.
+    pub create_parents: bool,
+    /// How `write_file_contents` reports a failure.
+    pub write_failure: WriteFailure,
+
+    /// A suspended box counts as one that uses its network policy.
+    pub suspended_uses_policy: bool,
+    /// Status of `remove_tunnel` where there is none.
+    pub no_tunnel_status: u16,
+    /// Status of the second delete of a snapshot or blueprint.
+    pub repeated_delete_status: u16,
+    /// How the blueprint list's name filter matches.
+    pub blueprint_name_match: NameMatch,
+    /// The answer to an unknown cursor.
+    pub unknown_cursor: UnknownCursor,
+    /// The order of lists.
+    pub list_order: ListOrder,
+    /// How long a log line takes to appear, in milliseconds.
+    pub logs_delay_ms: u64,
+
+    /// Live boxes, snapshots and blueprints that an account may have.
+    pub devbox_quota: Option<usize>,
+    /// Snapshots that an account may have.
+    pub snapshot_quota: Option<usize>,
+    /// Blueprints that an account may have.
+    pub blueprint_quota: Option<usize>,
+    /// Status of a request beyond a quota.
+    pub quota_status: u16,
+    /// Requests served at once; one more is a 429.
+    pub max_concurrent_requests: Option<usize>,
+    /// The `retry-after` of quota and concurrency refusals, as it stands.
+    pub retry_after: Option<String>,
+    /// Added before every request is acted on, in milliseconds.
+    pub latency_ms: u64,
+    /// Idle connections are closed after so long; `null` for never.
+    pub keep_alive_seconds: Option<f64>,
     /// Requests that the journal keeps.
     pub journal_max_entries: usize,
     /// The journal keeps what was answered too, except binary files.
@@ -68,17 +138,55 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             boot_ms: 0,
+            suspend_ms: 0,
+            resume_ms: 0,
+            snapshot_ms: 0,
+            build_ms: 0,
             devbox_hold_max_seconds: 30.0,
             devbox_hold_default_seconds: 10.0,
             create_hold_seconds: 25.0,
             execution_hold_max_seconds: 25.0,
             optimistic_max_seconds: 25.0,
-            optimistic_zero: ZeroTimeout::Immediate,
-            optimistic_expiry: OptimisticExpiry::Running,
+            optimistic_zero: ZeroTimeout::default(),
+            optimistic_expiry: OptimisticExpiry::default(),
             require_command_id: true,
             dedupe_command_ids: true,
             execution_id_is_command_id: true,
+            dedupe_request_ids: false,
+            completion_waits_for_output: true,
+            executions_survive_suspend: false,
+            stdin: StdinSupport::default(),
             default_last_n: 100,
+            view_max_bytes: None,
+            empty_output: EmptyOutput::default(),
+            stream_offset: ChunkOffset::default(),
+            stream_unit: OffsetUnit::default(),
+            stream_chunk_bytes: 16 * 1024,
+            stream_idle_seconds: 25.0,
+            shell: CommandShell::default(),
+            tools: None,
+            disk_quota_bytes: None,
+            launch_failure: LaunchFailure::default(),
+            lifetime_start: LifetimeStart::default(),
+            not_running_status: 400,
+            missing_file_status: 404,
+            create_parents: false,
+            write_failure: WriteFailure::default(),
+            suspended_uses_policy: true,
+            no_tunnel_status: 200,
+            repeated_delete_status: 200,
+            blueprint_name_match: NameMatch::default(),
+            unknown_cursor: UnknownCursor::default(),
+            list_order: ListOrder::default(),
+            logs_delay_ms: 0,
+            devbox_quota: None,
+            snapshot_quota: None,
+            blueprint_quota: None,
+            quota_status: 429,
+            max_concurrent_requests: None,
+            retry_after: Some("1".to_owned()),
+            latency_ms: 0,
+            keep_alive_seconds: None,
             journal_max_entries: 50_000,
             journal_response_bodies: false,
         }
@@ -86,7 +194,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// These settings with the fields of a JSON object laid over them.
+    /// These settings with the fields of a JSON object laid over them; `null`
+    /// is a value here: it clears a switch that may be absent.
     ///
     /// # Errors
     ///
