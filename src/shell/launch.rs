@@ -18,10 +18,17 @@ pub(super) fn push_working_directory(script: &mut Script, command: &Command) {
     }
     script.push("_bs_w=");
     push_quoted(script.body_mut(), &anchored(path));
+    // A shell takes `link/..` for the directory that holds the link, the kernel does not.
+    let physical = if path.split('/').any(|name| name == "..") {
+        "-P "
+    } else {
+        ""
+    };
+    script.push(&format!(
+        "\ncd {physical}\"$_bs_w\" >/dev/null 2>&1 || {{\n"
+    ));
     script.push(
-        "\n\
-         cd \"$_bs_w\" >/dev/null 2>&1 || {\n\
-         if test -d \"$_bs_w\"; then _bs_refuse cwd:permission; fi\n\
+        "if test -d \"$_bs_w\"; then _bs_refuse cwd:permission; fi\n\
          if test -e \"$_bs_w\" || test -h \"$_bs_w\"; then _bs_refuse cwd:not-directory; fi\n\
          _bs_refuse cwd:missing\n\
          }\n",

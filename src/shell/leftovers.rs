@@ -67,8 +67,8 @@ pub fn read_out(nonce: &Nonce, max_bytes: u64) -> Wrapped {
     Wrapped::deliver(&script, nonce)
 }
 
-/// A script that removes everything of a call: the private directory, the uploaded standard input
-/// and the uploaded script.
+/// A script that removes everything of a call: the private directory, and what was uploaded for
+/// it.
 #[must_use]
 pub fn clean_up(nonce: &Nonce) -> Wrapped {
     let mut script = Script::with_record(nonce);
@@ -78,7 +78,7 @@ pub fn clean_up(nonce: &Nonce) -> Wrapped {
     script.push(
         "_bs_r=cleaned\n\
          for _bs_d in \"/tmp/beachside-$_bs_n.\"* \"/tmp/beachside-stdin-$_bs_n\" \
-         \"/tmp/beachside-script-$_bs_n\"; do\n\
+         \"/tmp/beachside-script-$_bs_n\" \"/tmp/beachside-file-$_bs_n\"; do\n\
          test ! -e \"$_bs_d\" && test ! -h \"$_bs_d\" || _bs_r=$_bs_r:$_bs_d\n\
          done\n\
          _bs_say \"$_bs_r\"\n",
@@ -88,9 +88,10 @@ pub fn clean_up(nonce: &Nonce) -> Wrapped {
 
 fn push_removal(script: &mut Script, nonce: &Nonce) {
     script.push(&format!(
-        "rm -f {stdin} {upload} 2>/dev/null\n",
+        "rm -f {stdin} {script} {file} 2>/dev/null\n",
         stdin = nonce.stdin_path(),
-        upload = nonce.script_path(),
+        script = nonce.script_path(),
+        file = nonce.file_path(),
     ));
     push_each_directory(script, "rm -rf \"$_bs_d\" 2>/dev/null\n");
 }

@@ -16,6 +16,7 @@
 
 mod command;
 mod delivery;
+mod files;
 mod frame;
 mod launch;
 mod leftovers;
@@ -29,6 +30,10 @@ mod wrap;
 
 pub use command::{Command, Program};
 pub use delivery::{MAX_COMMAND_BYTES, ScriptUpload, Wrapped};
+pub use files::{
+    FileContent, FileFault, FileSource, READ_INLINE_LIMIT_BYTES, WRITE_INLINE_LIMIT_BYTES, Written,
+    probe_file, read_probe, read_written, write_file,
+};
 pub use frame::{Captured, Content, RecordError};
 pub use leftovers::{CleanUp, Partial, clean_up, read_clean_up, read_out, read_partial};
 pub use live::{START_FAILURE_EXIT_CODE, read_start_failure, wrap_live};

@@ -35,6 +35,12 @@ impl Nonce {
         format!("/tmp/beachside-script-{}", self.0)
     }
 
+    /// Where the caller uploads a file's content before it is moved to its place.
+    #[must_use]
+    pub fn file_path(&self) -> String {
+        format!("/tmp/beachside-file-{}", self.0)
+    }
+
     /// What the name of the call's private directory begins with; `mktemp` adds six characters.
     #[must_use]
     pub fn directory_prefix(&self) -> String {
@@ -73,6 +79,7 @@ mod tests {
         for path in [
             nonce.stdin_path(),
             nonce.script_path(),
+            nonce.file_path(),
             nonce.directory_prefix(),
         ] {
             assert!(path.starts_with("/tmp/beachside-"), "{path}");

@@ -29,6 +29,8 @@ pub enum Word {
     WorkingDirectory,
     /// The path of a file to read or write.
     FilePath,
+    /// One name in the path of a file.
+    FileName,
 }
 
 impl fmt::Display for Word {
@@ -40,6 +42,7 @@ impl fmt::Display for Word {
             Self::Environment(name) => write!(formatter, "environment variable {name}"),
             Self::WorkingDirectory => formatter.write_str("the working directory"),
             Self::FilePath => formatter.write_str("the path"),
+            Self::FileName => formatter.write_str("a name in the path"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a program receives: its arguments, its environment and its directory.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use beachside_runloop::shell::{Command, MAX_COMMAND_BYTES, MAX_STRING_BYTES, Program};
 
@@ -277,6 +277,24 @@ fn r14_e3_a_command_starts_in_its_directory_and_stays_there() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn r14_a_parent_behind_a_link_is_the_parent_of_where_the_link_leads() {
+    for guest in Guest::each() {
+        let home = guest.home();
+        fs::create_dir_all(home.join("a/b")).unwrap();
+        symlink("a/b", home.join("link")).unwrap();
+        let mut command = text("pwd -P");
+        command.working_directory = Some("link/..".into());
+        let expected = format!("{}\n", home.join("a").display());
+        assert_eq!(
+            guest.exec(&command).stdout_text(),
+            expected,
+            "{:?}",
+            guest.shell
+        );
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::process::Command as Process;
 
 use beachside_runloop::shell::{Refusal, WorkingDirectoryFault, read_result, wrap};
 
-use crate::harness::{Guest, TOOLS, find, litter, nonce, text};
+use crate::harness::{Guest, TOOLS, is_root, litter, nonce, text};
 
 #[test]
 fn r19_a_missing_tool_is_named_and_the_command_does_not_start() {
@@ -92,12 +91,11 @@ fn e3_a_directory_without_permission_is_told_apart() {
         let closed = guest.home().join("closed");
         fs::create_dir(&closed).unwrap();
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
-        open_way_to(&guest);
         let nonce = nonce();
         let mut command = text("true");
         command.working_directory = Some("closed".into());
         let wrapped = wrap(&command, &nonce).unwrap();
-        let output = as_nobody(&guest, &wrapped.command);
+        let output = guest.run_unprivileged(&wrapped.command);
         let outcome = read_result(&output, &nonce).unwrap();
         let fault = WorkingDirectoryFault::Permission;
         assert_eq!(
@@ -109,40 +107,13 @@ fn e3_a_directory_without_permission_is_told_apart() {
     }
 }
 
-/// Lets another user reach the guest's tools and home.
-fn open_way_to(guest: &Guest) {
-    for path in [
-        guest.home().parent().unwrap().to_owned(),
-        guest.home(),
-        guest.bin(),
-    ] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-}
-
-/// What the script prints when it runs as an unprivileged user.
-fn as_nobody(guest: &Guest, script: &str) -> String {
-    use std::os::unix::process::CommandExt as _;
-    let mut process = guest.process(script);
-    process.current_dir("/");
-    if is_root() {
-        process.uid(65_534).gid(65_534);
-    }
-    String::from_utf8(process.output().unwrap().stdout).unwrap()
-}
-
-fn is_root() -> bool {
-    let output = Process::new(find("id")).arg("-u").output().unwrap();
-    output.stdout == b"0\n"
-}
-
 #[test]
 fn r16_input_that_cannot_be_unlinked_refuses_the_command() {
-    if !is_root() {
-        panic!("this test plants a file of another user: run it as root, as CI's container does");
-    }
+    assert!(
+        is_root(),
+        "this test plants a file of another user: run it as root"
+    );
     for guest in Guest::each() {
-        open_way_to(&guest);
         let nonce = nonce();
         let mut command = text(": >/tmp/started-$NONCE");
         command
@@ -152,7 +123,7 @@ fn r16_input_that_cannot_be_unlinked_refuses_the_command() {
         fs::write(nonce.stdin_path(), "x").unwrap();
         fs::set_permissions(nonce.stdin_path(), fs::Permissions::from_mode(0o644)).unwrap();
         let wrapped = wrap(&command, &nonce).unwrap();
-        let printed = as_nobody(&guest, &wrapped.command);
+        let printed = guest.run_unprivileged(&wrapped.command);
         assert_eq!(
             read_result(&printed, &nonce).unwrap(),
             Err(Refusal::StdinKept)

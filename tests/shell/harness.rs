@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, Stdio};
@@ -15,8 +15,11 @@ use beachside_runloop::shell::{
 };
 use tempfile::TempDir;
 
-/// The tools that an image must have.
+/// The tools that an image must have for commands.
 pub(crate) const TOOLS: [&str; 8] = ["sh", "mktemp", "base64", "head", "wc", "tr", "env", "rm"];
+
+/// What files need beside them.
+pub(crate) const FILE_TOOLS: [&str; 6] = ["chmod", "chown", "mkdir", "mv", "readlink", "stat"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shell {
@@ -100,20 +103,45 @@ impl Guest {
         let bin = root.path().join("bin");
         fs::create_dir(&bin).unwrap();
         fs::create_dir(root.path().join("home")).unwrap();
-        for tool in TOOLS {
-            let source = match (shell, tool) {
-                (Shell::Busybox, _) => find("busybox"),
-                (_, "sh") => find(shell.program()),
-                _ => find(tool),
-            };
-            symlink(source, bin.join(tool)).unwrap();
-        }
-        Self {
+        let guest = Self {
             shell,
             root,
             environment: BTreeMap::new(),
             flags: Vec::new(),
+        };
+        for tool in TOOLS {
+            guest.install(tool);
         }
+        guest
+    }
+
+    /// Puts the tool of the shell's own family on `PATH`.
+    pub(crate) fn install(&self, tool: &str) {
+        let source = match (self.shell, tool) {
+            (Shell::Busybox, _) => find("busybox"),
+            (_, "sh") => find(self.shell.program()),
+            _ => find(tool),
+        };
+        symlink(source, self.bin().join(tool)).unwrap();
+    }
+
+    /// Lets another user reach the guest's tools and home.
+    pub(crate) fn open_way(&self) {
+        for path in [self.root.path().to_owned(), self.home(), self.bin()] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
+
+    /// What the script prints when it runs as an unprivileged user: one of its own for root, who
+    /// may everything, and the user of the tests otherwise.
+    pub(crate) fn run_unprivileged(&self, script: &str) -> String {
+        self.open_way();
+        let mut process = self.process(script);
+        process.current_dir("/");
+        if is_root() {
+            process.uid(NOBODY).gid(NOBODY);
+        }
+        String::from_utf8(process.output().unwrap().stdout).unwrap()
     }
 
     /// Every guest there is.
@@ -227,6 +255,13 @@ impl Guest {
     pub(crate) fn read_out(&self, nonce: &Nonce, max_bytes: u64) -> Partial {
         read_partial(&self.run(&read_out(nonce, max_bytes)), nonce).unwrap()
     }
+}
+
+/// The unprivileged user of tests that run as root.
+pub(crate) const NOBODY: u32 = 65_534;
+
+pub(crate) fn is_root() -> bool {
+    fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
 /// What the service's download would give.

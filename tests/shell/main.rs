@@ -9,6 +9,9 @@
 
 mod arguments;
 mod failures;
+mod file_faults;
+mod file_harness;
+mod files;
 mod harness;
 mod leftovers;
 mod live;
