@@ -148,3 +148,105 @@ impl Connection {
         &self.0.memory
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::records::{ListSandboxesRequest, Target, WaitForSandboxRequest};
+    use super::super::testing::{KEY, connect};
+    use super::*;
+    use crate::transport::scripted::{Scripted, Step};
+
+    async fn connect_to(step: Step) -> Result<Connection> {
+        let config = Config::parse(&json!({ "apiKey": KEY }), &Value::Null).unwrap();
+        Connection::over(Arc::new(Scripted::new([step])), config, &Call::default()).await
+    }
+
+    fn account(status: Value) -> Step {
+        Step::json(
+            200,
+            &json!({ "id": "acct_1", "account_status": status }).to_string(),
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r3_only_an_enabled_account_passes_and_another_status_is_named() {
+        for status in ["ACCOUNT_STATUS_ENABLED", "account_status_enabled"] {
+            assert_eq!(
+                connect_to(account(json!(status))).await.unwrap().account(),
+                "acct_1"
+            );
+        }
+        for status in [
+            json!("ACCOUNT_STATUS_DISABLED_BY_ADMIN"),
+            json!("ACCOUNT_STATUS_ONBOARDING"),
+            json!("SOMETHING_NEW"),
+        ] {
+            let error = connect_to(account(status.clone())).await.unwrap_err();
+            assert_eq!(error.code(), Code::PermissionDenied);
+            assert!(
+                error.message().contains(status.as_str().unwrap()),
+                "{error}"
+            );
+        }
+        let error = connect_to(account(Value::Null)).await.unwrap_err();
+        assert!(error.message().contains("no status"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r3_a_refused_key_and_an_odd_answer_are_typed_errors() {
+        for (step, code) in [
+            (
+                Step::json(401, r#"{"message":"invalid ak_0123456789abcdef"}"#),
+                Code::Unauthenticated,
+            ),
+            (Step::json(403, ""), Code::PermissionDenied),
+            (Step::json(404, ""), Code::NotFound),
+            (Step::json(200, "<html>"), Code::Protocol),
+            (
+                Step::json(200, r#"{"account_status":"ACCOUNT_STATUS_ENABLED"}"#),
+                Code::Protocol,
+            ),
+            (Step::refused(), Code::Unavailable),
+        ] {
+            let error = connect_to(step).await.unwrap_err();
+            assert_eq!((error.code(), error.operation()), (code, "connect"));
+            assert!(!format!("{error} {error:?}").contains(KEY), "{error}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn v27_a_read_after_or_during_close_is_closed() {
+        let (connection, _) = connect([Step::Hang]).await;
+        let call = Call::default();
+        let reading = connection.inspect_sandbox("dbx_1", &call);
+        let (result, ()) = tokio::join!(reading, async { connection.close() });
+        assert_eq!(result.unwrap_err().code(), Code::Closed);
+        let error = connection
+            .inspect_sandbox("dbx_1", &call)
+            .await
+            .unwrap_err();
+        assert_eq!(error.code(), Code::Closed);
+        assert!(!format!("{connection:?}").contains(KEY));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_verb_can_be_spawned() {
+        fn spawnable(_: impl Future + Send) {}
+        let (connection, _) = connect([]).await;
+        let call = Call::default();
+        let list = ListSandboxesRequest {
+            limit: 1,
+            cursor: None,
+            state: None,
+        };
+        spawnable(connection.list_sandboxes(&list, &call));
+        let wait = WaitForSandboxRequest {
+            sandbox_id: String::new(),
+            state: Target::Running,
+        };
+        spawnable(connection.wait_for_sandbox(&wait, &call));
+        spawnable(connection.preview("", 1, &call));
+    }
+}

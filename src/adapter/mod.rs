@@ -8,14 +8,19 @@
 
 mod asked;
 mod call;
+mod capabilities;
 mod connection;
 mod create;
+mod cursor;
 mod destroy;
 mod exchange;
 mod image;
 mod inspect;
+mod list;
 mod network;
+mod pages;
 mod poll;
+mod preview;
 pub mod records;
 mod sandbox_view;
 mod suspend;

@@ -26,10 +26,11 @@ pub enum TunnelForm {
         /// What follows `{port}-{key}.`, with a port where it has one.
         domain: String,
     },
-    /// `http://{port}-{key}.tunnel.localhost:{api_port}`: a simulator on this machine.
-    Loopback {
-        /// The API's port, on which the simulator also serves its tunnels.
-        api_port: u16,
+    /// `{base}/_simulator/tunnels/{key}/{port}/`: a simulator on this machine,
+    /// where names below `localhost` do not resolve for every program.
+    Path {
+        /// The API's address without a trailing slash.
+        base: String,
     },
 }
 
@@ -61,8 +62,8 @@ impl Credentials {
             Some(domain) => TunnelForm::Subdomain {
                 domain: tunnel_domain(domain)?,
             },
-            None if base.is_loopback => TunnelForm::Loopback {
-                api_port: base.port.unwrap_or(80),
+            None if base.is_loopback => TunnelForm::Path {
+                base: base.text.clone(),
             },
             None => {
                 let domain = base.host.strip_prefix("api.").unwrap_or(&base.host);
@@ -161,4 +162,120 @@ fn tunnel_domain(text: &str) -> Result<String> {
         "credentials.tunnelDomain must be a host name, with a port where needed, \
          for example tunnel.runloop.ai",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::error::Code;
+
+    const KEY: &str = "ak_0123456789abcdef";
+
+    fn parse(value: &Value, base_url: Option<&str>) -> Result<Credentials> {
+        Credentials::parse(Some(value), |name| {
+            base_url
+                .filter(|_| name == "RUNLOOP_BASE_URL")
+                .map(str::to_owned)
+        })
+    }
+
+    #[test]
+    fn the_base_url_is_the_given_one_else_the_environment_else_the_public_api() {
+        let base = |value, environment| parse(&value, environment).unwrap().base_url().to_owned();
+        let given = json!({ "apiKey": KEY, "baseUrl": "http://127.0.0.1:4000/" });
+        let plain = || json!({ "apiKey": KEY });
+        assert_eq!(
+            base(given, Some("https://x.example")),
+            "http://127.0.0.1:4000"
+        );
+        assert_eq!(
+            base(plain(), Some("https://x.example")),
+            "https://x.example"
+        );
+        assert_eq!(base(plain(), Some("")), "https://api.runloop.ai");
+        assert_eq!(base(plain(), None), "https://api.runloop.ai");
+        let error = parse(&plain(), Some("http://x.example")).unwrap_err();
+        assert!(error.message().contains("RUNLOOP_BASE_URL"), "{error}");
+    }
+
+    #[test]
+    fn k6_a_missing_or_malformed_key_is_refused_without_being_shown() {
+        for value in [json!({}), json!({ "apiKey": 7 }), json!({ "apiKey": null })] {
+            let error = parse(&value, None).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument);
+            assert!(error.message().contains("credentials.apiKey"), "{error}");
+        }
+        let long = "k".repeat(5000);
+        for key in [
+            "",
+            " ak_s3cr3t",
+            "ak_s3cr3t\n",
+            "ak s3cr3t",
+            "ak_s3cr3t\u{0}",
+            "ak_s3cr3té",
+            &long,
+        ] {
+            let error = parse(&json!({ "apiKey": key }), None).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument, "{key:?}");
+            let shown = format!("{error} {error:?}");
+            assert!(
+                !shown.contains("s3cr3t") && !shown.contains("kkk"),
+                "{shown}"
+            );
+        }
+    }
+
+    #[test]
+    fn v17_debug_of_credentials_and_of_their_header_shows_no_key() {
+        let credentials = parse(&json!({ "apiKey": KEY }), None).unwrap();
+        let shown = format!("{credentials:?} {:?}", credentials.authorization());
+        assert!(!shown.contains("0123"), "{shown}");
+    }
+
+    #[test]
+    fn a_preview_is_addressed_below_the_api_host_less_its_api_label() {
+        let form = |value| parse(&value, None).unwrap().tunnel().clone();
+        let domain = |domain: &str| TunnelForm::Subdomain {
+            domain: domain.to_owned(),
+        };
+        let at = |base: &str| json!({ "apiKey": KEY, "baseUrl": base });
+        assert_eq!(form(json!({ "apiKey": KEY })), domain("tunnel.runloop.ai"));
+        assert_eq!(
+            form(at("https://api.runloop.pro:8443/x")),
+            domain("tunnel.runloop.pro")
+        );
+        assert_eq!(
+            form(at("https://gate.example")),
+            domain("tunnel.gate.example")
+        );
+        let base = "http://127.0.0.1:4000".to_owned();
+        assert_eq!(
+            form(at("http://127.0.0.1:4000/")),
+            TunnelForm::Path { base }
+        );
+        let given = json!({ "apiKey": KEY, "tunnelDomain": "Tunnel.X.example:8443" });
+        assert_eq!(form(given), domain("tunnel.x.example:8443"));
+    }
+
+    #[test]
+    fn a_tunnel_domain_that_is_no_host_is_refused() {
+        for wrong in [
+            "",
+            "https://x.example",
+            "x.example/",
+            "x..y",
+            "x:0",
+            "x:99999",
+            "x y",
+            "x:",
+        ] {
+            let error = parse(&json!({ "apiKey": KEY, "tunnelDomain": wrong }), None).unwrap_err();
+            assert!(
+                error.message().contains("credentials.tunnelDomain"),
+                "{wrong}: {error}"
+            );
+        }
+    }
 }

@@ -142,9 +142,8 @@ async fn play(mut step: Step) -> Result<StreamResponse, Failure> {
 
 impl Transport for Scripted {
     fn send<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Response, Failure>> {
-        let step = self.take(request);
         async move {
-            settle(step, request.deadline)
+            settle(self.take(request), request.deadline)
                 .await?
                 .collect(request.max_body_bytes)
                 .await
@@ -156,6 +155,6 @@ impl Transport for Scripted {
         &'a self,
         request: &'a Request,
     ) -> BoxFuture<'a, Result<StreamResponse, Failure>> {
-        settle(self.take(request), request.deadline).boxed()
+        async move { settle(self.take(request), request.deadline).await }.boxed()
     }
 }
