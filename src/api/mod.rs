@@ -8,6 +8,8 @@ pub mod accounts;
 pub mod answer;
 pub mod blueprints;
 pub mod devboxes;
+pub mod executions;
+pub mod files;
 pub mod path;
 pub mod policies;
 pub mod secrets;

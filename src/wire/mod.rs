@@ -8,4 +8,7 @@
 pub mod accounts;
 pub mod blueprints;
 pub mod devboxes;
+pub mod executions;
+pub mod files;
 pub mod policies;
+pub mod text;
