@@ -3,11 +3,21 @@
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::unwrap_used,
     reason = "helpers of tests say what they expect by panicking"
 )]
 
 mod awaited_create;
+mod blueprints;
+mod devboxes;
+mod executions;
 mod faults_any;
+mod files;
 mod first_light;
 mod journal;
+mod lifecycle;
+mod policies;
+mod secrets_and_tunnels;
+mod snapshots;
+mod streams;
 mod support;

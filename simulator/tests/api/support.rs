@@ -133,3 +133,75 @@ pub(crate) async fn send(request: RequestBuilder) -> Reply {
         body,
     }
 }
+
+impl Client {
+    /// Runs a command to its end and gives its view.
+    pub(crate) async fn run(&self, devbox: &str, command: &str) -> Value {
+        let id = format!("{:?}", std::time::Instant::now());
+        let body = json!({ "command": command, "command_id": id });
+        self.post(
+            &format!("/v1/devboxes/{devbox}/execute?last_n=100000"),
+            body,
+        )
+        .await
+        .json(200)
+    }
+
+    /// Starts a command and gives the path of its execution.
+    pub(crate) async fn spawn(&self, devbox: &str, request: Value) -> String {
+        let path = format!("/v1/devboxes/{devbox}/execute_async");
+        let started = self.post(&path, request).await.json(200);
+        let id = started["execution_id"].as_str().expect("an id");
+        format!("/v1/devboxes/{devbox}/executions/{id}")
+    }
+
+    /// Waits until the execution at a path has completed and gives its view.
+    pub(crate) async fn completed(&self, execution: &str) -> Value {
+        let wait = json!({ "statuses": ["completed"] });
+        self.post(&format!("{execution}/wait_for_status?last_n=100000"), wait)
+            .await
+            .json(200)
+    }
+
+    /// Waits until a Devbox shows one of these statuses and gives its view.
+    pub(crate) async fn wait(&self, devbox: &str, statuses: &[&str]) -> Value {
+        let wait = json!({ "statuses": statuses, "timeout_seconds": 30 });
+        self.post(&format!("/v1/devboxes/{devbox}/wait_for_status"), wait)
+            .await
+            .json(200)
+    }
+
+    /// The body of an event stream as far as it came, and whether it ended in
+    /// the orderly way.
+    pub(crate) async fn stream(&self, path: &str) -> (String, bool) {
+        let request = self
+            .request(Method::GET, path)
+            .header("accept", "text/event-stream");
+        let mut response = request.send().await.expect("an answer");
+        assert_eq!(response.status(), 200);
+        let mut body = Vec::new();
+        loop {
+            match response.chunk().await {
+                Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+                Ok(None) => return (String::from_utf8_lossy(&body).into_owned(), true),
+                Err(_) => return (String::from_utf8_lossy(&body).into_owned(), false),
+            }
+        }
+    }
+}
+
+/// The data of every whole event of a well-formed stream.
+pub(crate) fn events(body: &str) -> Vec<Value> {
+    let lines = body.lines().filter_map(|line| line.strip_prefix("data: "));
+    lines
+        .map(|data| serde_json::from_str(data).expect("an event is JSON"))
+        .collect()
+}
+
+/// The text that the events of a stream carry.
+pub(crate) fn text(body: &str) -> String {
+    events(body)
+        .iter()
+        .filter_map(|event| event["output"].as_str())
+        .collect()
+}
