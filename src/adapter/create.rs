@@ -158,7 +158,7 @@ impl Connection {
             Err(refusal) if matches!(refusal.code(), Code::Rejected | Code::NotFound) => {
                 return Err(match source {
                     From::Image(image) => self.explain_image(operation, image, refusal, call).await,
-                    From::Snapshot(_) => refusal,
+                    From::Snapshot(id) => self.explain_snapshot(operation, id, refusal, call).await,
                 });
             }
             Err(error) => return Err(error),

@@ -6,6 +6,7 @@
 
 use std::sync::OnceLock;
 
+use super::records::SnapshotState;
 use super::{Call, Connection};
 use crate::api::answer::parse;
 use crate::api::blueprints;
@@ -73,6 +74,37 @@ impl Connection {
         explained.map_or(refusal.clone(), |error| {
             same_answer(error, &refusal).during(operation)
         })
+    }
+
+    /// Explains the refusal of a restore by its snapshot, where that is the reason.
+    pub(super) async fn explain_snapshot(
+        &self,
+        operation: &'static str,
+        snapshot_id: &str,
+        refusal: Error,
+        call: &Call,
+    ) -> Error {
+        let refused = |code, why: &str| {
+            let message = format!("snapshot {snapshot_id:?} cannot be restored: {why}");
+            let error = Error::new(code, message).with_resource("snapshot", snapshot_id);
+            same_answer(error, &refusal).during(operation)
+        };
+        match self.snapshot(operation, snapshot_id, None, call).await {
+            Ok(record) => match record.state {
+                SnapshotState::Deleted => refused(Code::NotFound, "it is deleted"),
+                SnapshotState::Creating => {
+                    refused(refusal.code(), "it is still being captured").with_reason("not_ready")
+                }
+                SnapshotState::Failed => {
+                    refused(refusal.code(), "its capture failed").with_reason("snapshot_failed")
+                }
+                SnapshotState::Ready | SnapshotState::Unknown => refusal,
+            },
+            Err(error) if error.code() == Code::NotFound => {
+                refused(Code::NotFound, "it does not exist")
+            }
+            Err(_) => refusal,
+        }
     }
 
     async fn explain_name(

@@ -9,9 +9,11 @@
 mod asked;
 mod call;
 mod capabilities;
+mod capture;
 mod connection;
 mod create;
 mod cursor;
+mod delete;
 mod destroy;
 mod exchange;
 mod image;
@@ -23,6 +25,8 @@ mod poll;
 mod preview;
 pub mod records;
 mod sandbox_view;
+mod snapshot_list;
+mod snapshot_view;
 mod suspend;
 #[cfg(test)]
 mod testing;

@@ -158,6 +158,15 @@ pub struct ListSandboxesRequest {
     pub state: Option<SandboxState>,
 }
 
+/// A page of the list of snapshots.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ListSnapshotsRequest {
+    /// Items on the page, at least 1.
+    pub limit: u32,
+    /// Opaque, from the page before.
+    pub cursor: Option<String>,
+}
+
 /// One page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Page<T> {
@@ -256,6 +265,8 @@ pub struct SnapshotRecord {
     pub created_at_ms: Option<f64>,
     /// Markers in the provider's metadata.
     pub markers: Option<Markers>,
+    /// The labels it was captured with.
+    pub labels: Option<BTreeMap<String, String>>,
     /// What it was captured from.
     pub source_sandbox_id: Option<String>,
     /// Why it failed.

@@ -13,6 +13,7 @@ pub mod files;
 pub mod path;
 pub mod policies;
 pub mod secrets;
+pub mod snapshots;
 
 pub use answer::Context;
 pub use secrets::Secrets;

@@ -11,4 +11,5 @@ pub mod devboxes;
 pub mod executions;
 pub mod files;
 pub mod policies;
+pub mod snapshots;
 pub mod text;
