@@ -7,6 +7,7 @@
 import { spawn } from "node:child_process";
 import { BeachsideError, UnsupportedFeatureError } from "@beachside/runloop/client";
 import { memoryCapabilities } from "./memory-capabilities.mjs";
+import { MemoryProcess } from "./memory-process.mjs";
 import { abortable, MemoryWorld, missing } from "./memory-world.mjs";
 
 /**
@@ -177,6 +178,22 @@ class MemoryConnection {
     });
   }
 
+  async startProcess(request, call) {
+    return this.#mutate("startProcess", request, call, () => {
+      this.#world.find("sandbox", request.sandboxId);
+      const process = new MemoryProcess(this.#world, this.#world.id("process"));
+      this.#world.processes.set(process.id, process);
+      return process.view();
+    });
+  }
+
+  async openProcess(request, call) {
+    return this.#read("openProcess", request, call, () => {
+      const process = this.#world.find("process", request.processId);
+      return process.view(request.stdoutOffset, request.stderrOffset);
+    });
+  }
+
   async readFile({ sandboxId, path }, call) {
     return this.#read("readFile", { sandboxId, path }, call, () => {
       const { files, key } = this.#place(sandboxId, path);
@@ -269,6 +286,39 @@ class MemoryConnection {
     });
   }
 
+  get volumes() {
+    return {
+      create: (request, call) =>
+        this.#mutate("createVolume", request, call, () => {
+          const volume = {
+            id: this.#world.id("volume"),
+            state: "ready",
+            createdAtMs: Date.now(),
+            files: new Map(),
+            ...request,
+          };
+          this.#world.volumes.set(volume.id, volume);
+          return volumeRecord(volume);
+        }),
+      inspect: ({ volumeId }, call) =>
+        this.#read("inspectVolume", { volumeId }, call, () =>
+          volumeRecord(this.#world.find("volume", volumeId)),
+        ),
+      list: (request, call) =>
+        this.#read("listVolumes", request, call, () =>
+          page([...this.#world.volumes.values()], request, volumeRecord),
+        ),
+      delete: ({ volumeId }, call) =>
+        this.#mutate("deleteVolume", { volumeId }, call, () => ({
+          alreadyGone: !this.#world.volumes.delete(volumeId),
+        })),
+      find: (request, call) =>
+        this.#read("findVolumes", request, call, () =>
+          find(this.#world.volumes, request, volumeRecord),
+        ),
+    };
+  }
+
   async findSandboxes(request, call) {
     return this.#read("findSandboxes", request, call, () =>
       find(this.#world.sandboxes, request, sandboxRecord),
@@ -346,6 +396,17 @@ function snapshotRecord(snapshot) {
     reason: snapshot.reason ?? null,
     sizeBytes: null,
     labels: snapshot.labels ?? {},
+  };
+}
+
+function volumeRecord(volume) {
+  return {
+    id: volume.id,
+    name: volume.name,
+    state: volume.state,
+    providerState: volume.state,
+    createdAtMs: volume.createdAtMs,
+    markers: volume.markers ?? null,
   };
 }
 

@@ -13,6 +13,7 @@ export class MemoryWorld {
   sandboxes = new Map();
   snapshots = new Map();
   volumes = new Map();
+  processes = new Map();
   /** Every call that reached the provider: `{ method, request }`. */
   calls = [];
   #faults = [];
@@ -93,7 +94,13 @@ export class MemoryWorld {
   }
 
   find(kind, id) {
-    const found = this[`${kind === "sandbox" ? "sandboxe" : kind}s`].get(id);
+    const all = {
+      sandbox: this.sandboxes,
+      snapshot: this.snapshots,
+      volume: this.volumes,
+      process: this.processes,
+    };
+    const found = all[kind].get(id);
     if (found === undefined) throw missing(kind, id);
     return found;
   }

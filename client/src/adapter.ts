@@ -12,6 +12,7 @@
  * Durations are seconds, sizes bytes, times milliseconds since the epoch.
  */
 
+import type { AdapterVolumes } from "./adapter-volumes.js";
 import type { Capabilities } from "./capabilities.js";
 
 /** What `Image.…` makes, for `config.image`. A plain string means the same as `prepared`. */
@@ -335,6 +336,9 @@ export interface AdapterConnection {
   inspectSnapshot(request: OfSnapshot, call?: Call): Promise<SnapshotRecord>;
   listSnapshots(request: PageRequest, call?: Call): Promise<Page<SnapshotRecord>>;
   deleteSnapshot(request: OfSnapshot, call?: Call): Promise<{ readonly alreadyGone: boolean }>;
+
+  /** Only where `capabilities().volumes` says that it is supported. */
+  readonly volumes?: AdapterVolumes;
 
   /** Reads only; a bounded number of pages. */
   findSandboxes(request: FindRequest, call?: Call): Promise<FindResult<SandboxRecord>>;

@@ -70,7 +70,11 @@ export function optional<Key extends string, T>(
 }
 
 /** One of a few strings. */
-export function oneOf<T extends string>(what: string, value: unknown, allowed: readonly T[]): T {
+export function oneOf<const T extends string>(
+  what: string,
+  value: unknown,
+  allowed: readonly T[],
+): T {
   if ((allowed as readonly unknown[]).includes(value)) return value as T;
   const list = allowed.map((word) => `"${word}"`).join(" or ");
   const given = typeof value === "string" ? quote(value) : typeOf(value);

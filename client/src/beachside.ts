@@ -12,11 +12,23 @@ import {
   storagePolicy,
 } from "./arguments.js";
 import type { Capabilities } from "./capabilities.js";
-import { Connection, cancelled } from "./connection.js";
+import { Connection, cancelled, type Handles } from "./connection.js";
 import { BeachsideError, enrich, isBeachsideError } from "./errors.js";
+import { type InventoryItem, inventory } from "./inventory.js";
+import type { List, ListOptions } from "./lists.js";
 import type { CallOptions } from "./operations.js";
-import type { Scope, StoragePolicy } from "./references.js";
+import { type Recovery, recover } from "./recovery.js";
+import type { OperationReference, Scope, StoragePolicy } from "./references.js";
+import { SandboxHandle } from "./sandbox-handle.js";
 import { Sandboxes } from "./sandboxes.js";
+import { SnapshotHandle } from "./snapshot-handle.js";
+import { Snapshots } from "./snapshots.js";
+import { Volumes } from "./volumes.js";
+
+const HANDLES: Handles = {
+  sandbox: (connection, reference) => new SandboxHandle(connection, reference),
+  snapshot: (connection, reference) => new SnapshotHandle(connection, reference),
+};
 
 /** The version of the adapter interface that this client speaks. */
 const CONTRACT = 1;
@@ -66,7 +78,7 @@ async function connect(
     provider = adapter.provider;
     if (input.signal?.aborted === true) throw cancelled("connect", input.signal);
     const connection = await adapter.connect(input);
-    return new BeachsideClient(new Connection(provider, connection, storage));
+    return new BeachsideClient(new Connection(provider, connection, storage, HANDLES));
   } catch (error) {
     const ours = isBeachsideError(error)
       ? error
@@ -133,6 +145,8 @@ export class BeachsideClient {
   /** What every reference of this connection belongs to. */
   readonly scope: Scope;
   readonly sandboxes: Sandboxes;
+  readonly snapshots: Snapshots;
+  readonly volumes: Volumes;
   readonly #connection: Connection;
 
   /** @internal */
@@ -140,11 +154,29 @@ export class BeachsideClient {
     this.#connection = connection;
     this.scope = Object.freeze({ provider: connection.provider, account: connection.account });
     this.sandboxes = new Sandboxes(connection);
+    this.snapshots = new Snapshots(connection);
+    this.volumes = new Volumes(connection);
   }
 
   /** What this connection can do. Asks nobody: it depends on the adapter and its settings only. */
   async capabilities(): Promise<Capabilities> {
     return this.#connection.checked("capabilities", () => this.#connection.capabilities);
+  }
+
+  /**
+   * Everything that the account holds: sandboxes, then snapshots, then volumes,
+   * as far as the provider lists them. A page holds one kind.
+   */
+  inventory(options?: ListOptions): List<InventoryItem> {
+    return inventory(this.#connection, options);
+  }
+
+  /**
+   * Says what became of a submitted operation, from its saved reference. Only
+   * reads: it never repeats the operation. `not_observed` proves nothing.
+   */
+  async recover(reference: OperationReference, options?: CallOptions): Promise<Recovery> {
+    return recover(this.#connection, reference, options);
   }
 
   /**

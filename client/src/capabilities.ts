@@ -7,7 +7,7 @@
  * anything is sent, so the two cannot drift apart.
  */
 
-import { UnsupportedFeatureError } from "./errors.js";
+import { type UnmetRequirement, UnsupportedFeatureError } from "./errors.js";
 import type { Preserve } from "./preserve.js";
 
 /** A feature that works. */
@@ -69,7 +69,7 @@ export interface MountBehavior {
   readonly readOnly: boolean;
   /** Whether the provider can confirm that writes are durable when the sandbox is destroyed. */
   readonly durability: "confirmed" | "unconfirmed";
-  /** Paths at or below which nothing can be mounted. */
+  /** Absolute paths at and below which nothing can be mounted. */
   readonly reservedPaths: readonly string[];
 }
 
@@ -165,6 +165,11 @@ export function capability(tree: Capabilities, feature: Feature): Capability {
   return found ?? { status: "unsupported", reason: "The adapter does not declare it." };
 }
 
+/** The `value` of a supported leaf; `undefined` where it is not supported or has none. */
+export function behaviorOf<Value>(leaf: Capability<Value>): Value | undefined {
+  return leaf.status === "supported" ? leaf.value : undefined;
+}
+
 /** The error for a feature that is missing, with the reason that `capabilities()` gives. */
 export function unsupported(
   provider: string,
@@ -178,4 +183,24 @@ export function unsupported(
     feature,
     unmetRequirements: [{ requirement: feature, reason }],
   });
+}
+
+/** One error for all requirements that cannot be met. */
+export function refuseUnmet(
+  provider: string,
+  operation: string,
+  feature: string,
+  unmet: readonly UnmetRequirement[],
+): void {
+  if (unmet.length === 0) return;
+  const reasons = unmet.map((each) => each.reason).join(" ");
+  throw new UnsupportedFeatureError(
+    `${feature} on ${provider} cannot meet what is required: ${reasons}`,
+    {
+      provider,
+      operation,
+      feature: unmet[0]?.requirement ?? feature,
+      unmetRequirements: unmet,
+    },
+  );
 }

@@ -27,19 +27,37 @@ import type {
   StoragePolicy,
   VolumeReference,
 } from "./references.js";
+import type { SandboxHandle } from "./sandbox-handle.js";
+import type { SnapshotHandle } from "./snapshot-handle.js";
 
 /** Kinds of resource whose origin the provider's metadata can prove. */
 type Marked = "sandbox" | "snapshot" | "volume";
 
+const MAX_REFUSALS = 1000;
+
+/** Makes handles. Handed in, because sandboxes make snapshots and snapshots make sandboxes. */
+export interface Handles {
+  sandbox(connection: Connection, reference: SandboxReference): SandboxHandle;
+  snapshot(connection: Connection, reference: SnapshotReference): SnapshotHandle;
+}
+
 export class Connection {
+  readonly handles: Handles;
   readonly provider: string;
   readonly account: string;
   readonly adapter: AdapterConnection;
   readonly storage: StoragePolicy;
   readonly #created = new Map<string, Ownership>();
+  readonly #refusals = new Map<string, BeachsideError>();
   #closing: Promise<void> | undefined;
 
-  constructor(provider: string, adapter: AdapterConnection, storage: StoragePolicy) {
+  constructor(
+    provider: string,
+    adapter: AdapterConnection,
+    storage: StoragePolicy,
+    handles: Handles,
+  ) {
+    this.handles = handles;
     this.provider = provider;
     this.account = adapter.scope.account;
     this.adapter = adapter;
@@ -106,18 +124,23 @@ export class Connection {
     return this.adapter.capabilities();
   }
 
+  /** The leaf of a feature. */
+  capability<Value = unknown>(feature: Feature): Capability<Value> {
+    return capability(this.capabilities, feature) as Capability<Value>;
+  }
+
   /** The leaf of a feature, which must be supported (or unknown, for the adapter to decide). */
   require<Value = unknown>(operation: string, feature: Feature): Capability<Value> {
-    const leaf = capability(this.capabilities, feature);
+    const leaf = this.capability<Value>(feature);
     if (leaf.status === "unsupported") {
       throw unsupported(this.provider, operation, feature, leaf.reason);
     }
-    return leaf as Capability<Value>;
+    return leaf;
   }
 
   /** Refuses something that this client has no call for, with the adapter's reason where it has one. */
   refuse(operation: string, feature: Feature): never {
-    const leaf = capability(this.capabilities, feature);
+    const leaf = this.capability(feature);
     const reason = leaf.status === "supported" ? "This client has no call for it." : leaf.reason;
     throw unsupported(this.provider, operation, feature, reason);
   }
@@ -136,6 +159,18 @@ export class Connection {
         { code: "SCOPE_MISMATCH" },
       );
     }
+  }
+
+  /** Remembers that the provider refused an operation; the oldest of many are let go. */
+  noteRefusal(operationId: string, error: BeachsideError): void {
+    this.#refusals.set(operationId, error);
+    const [oldest] = this.#refusals.keys();
+    if (this.#refusals.size > MAX_REFUSALS && oldest !== undefined) this.#refusals.delete(oldest);
+  }
+
+  /** The provider's refusal of an operation of this connection. */
+  refusal(operationId: string): BeachsideError | undefined {
+    return this.#refusals.get(operationId);
   }
 
   /** Remembers that this connection made a resource. */

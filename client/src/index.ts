@@ -6,6 +6,7 @@
  */
 
 export type * from "./adapter.js";
+export type * from "./adapter-volumes.js";
 export {
   Beachside,
   type BeachsideClient,
@@ -24,7 +25,15 @@ export type {
   Supported,
   Unsupported,
 } from "./capabilities.js";
+export type {
+  CaptureRequirements,
+  CaptureResult,
+  CheckSnapshotOptions,
+  SnapshotCheck,
+  SnapshotOptions,
+} from "./capture.js";
 export type { CleanupReport, NotCleaned } from "./cleanup.js";
+export type { NewSandboxOptions } from "./create-request.js";
 export type {
   ErrorCode,
   ErrorDetails,
@@ -35,27 +44,35 @@ export type {
 export { BeachsideError, isBeachsideError, UnsupportedFeatureError } from "./errors.js";
 export type { Command, CommandOptions, ExecOptions } from "./exec.js";
 export type { ExecResult } from "./exec-result.js";
+export type { SandboxFiles, WriteFileOptions } from "./files.js";
 export { Image } from "./image.js";
+export type { InventoryItem } from "./inventory.js";
 export type { List, ListOptions } from "./lists.js";
+export type { MountDescriptor } from "./mounts.js";
 export type { CallOptions, MutationOptions, Operation } from "./operations.js";
 export type * from "./outcome.js";
+export type { TextStream } from "./output.js";
 export { Preserve } from "./preserve.js";
+export type { Preview } from "./preview.js";
+export type { OpenProcessOptions, Processes, ProcessHandle, StartOptions } from "./processes.js";
+export type { Continue, Found, Recovery, Searched } from "./recovery.js";
 export { validateOperationReference, validateResourceReference } from "./reference-checks.js";
-export type {
-  MountRecord,
-  OperationKind,
-  OperationReference,
-  Ownership,
-  ProcessReference,
-  ResourceKind,
-  ResourceReference,
-  SandboxReference,
-  Scope,
-  SnapshotReference,
-  StoragePolicy,
-  VolumeReference,
-} from "./references.js";
+export type * from "./references.js";
 export { MAX_MOUNTS_JSON_BYTES } from "./references.js";
-export type { DestroyOptions, DestroyResult, SandboxHandle } from "./sandbox-handle.js";
+export type {
+  DestroyOptions,
+  DestroyResult,
+  PowerResult,
+  SandboxHandle,
+} from "./sandbox-handle.js";
 export type { SandboxInfo, SandboxSummary } from "./sandbox-info.js";
 export type { CreateOptions, ListSandboxesOptions, Sandboxes } from "./sandboxes.js";
+export type {
+  DeleteResult,
+  RestoreOptions,
+  SnapshotHandle,
+  SnapshotInfo,
+  SnapshotSummary,
+} from "./snapshot-handle.js";
+export type { Snapshots } from "./snapshots.js";
+export type { CreateVolumeOptions, VolumeHandle, VolumeInfo, Volumes } from "./volumes.js";

@@ -11,7 +11,7 @@
 import type { Call, Markers } from "./adapter.js";
 import { callback, optionsOf, signalOf } from "./arguments.js";
 import { adapterOutcome, type Connection, cancelled } from "./connection.js";
-import { type BeachsideError, isBeachsideError } from "./errors.js";
+import { type BeachsideError, type ErrorCode, enrich, isBeachsideError } from "./errors.js";
 import { uniqueId } from "./identifiers.js";
 import type { Outcome } from "./outcome.js";
 import { frozenCopy } from "./reference-checks.js";
@@ -23,6 +23,18 @@ import type {
   SandboxReference,
 } from "./references.js";
 import { untilAborted } from "./signals.js";
+
+/** Codes with which a provider says that it did not, and will not, do it. */
+const REFUSALS: readonly ErrorCode[] = [
+  "INVALID_ARGUMENT",
+  "UNSUPPORTED",
+  "UNAUTHENTICATED",
+  "PERMISSION_DENIED",
+  "NOT_FOUND",
+  "CONFLICT",
+  "RATE_LIMITED",
+  "REJECTED",
+];
 
 /** Options of every call that waits. */
 export interface CallOptions {
@@ -86,6 +98,16 @@ export async function submit<First, Result>(
     reference: submission.reference,
     wait: (options?: CallOptions) => submission.wait(options),
   });
+}
+
+/** A read that a mutation needs before it is sent; where it fails, nothing was sent. */
+export async function beforeSending<T>(read: Promise<T>): Promise<T> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isBeachsideError(error)) enrich(error, { outcome: { submitted: false } });
+    throw error;
+  }
 }
 
 /**
@@ -192,7 +214,15 @@ class Submission<First, Result> {
       operation: this.reference.operationId,
       submission: this.reference.submissionId,
     };
-    const first = await this.#mutation.send(markers, signal === undefined ? {} : { signal });
+    let first: First;
+    try {
+      first = await this.#mutation.send(markers, signal === undefined ? {} : { signal });
+    } catch (error) {
+      if (isBeachsideError(error) && REFUSALS.includes(error.code)) {
+        this.#connection.noteRefusal(this.reference.operationId, error);
+      }
+      throw error;
+    }
     this.#known = this.#mutation.known?.(first, this.#ownership) ?? {};
     return first;
   }

@@ -4,6 +4,8 @@
  * An absent field means "nothing is known", never "no".
  */
 
+import type { SandboxState } from "./adapter.js";
+import type { Preserve } from "./preserve.js";
 import type {
   OperationKind,
   OperationReference,
@@ -34,6 +36,32 @@ export interface AdapterOutcome {
   readonly outputUnavailable?: boolean;
 }
 
+/** What a capture keeps. `unknown` is what the provider does not say. */
+export interface CaptureDetails {
+  readonly preserve: Preserve | "unknown";
+  /** The worst that it does to a running source. */
+  readonly interruption: "none" | "pause" | "stop" | "unknown";
+  /** Whether a restored sandbox boots fresh or goes on where the source was. */
+  readonly restoredExecution: "fresh" | "resumed" | "unknown";
+  /** Seconds until the snapshot expires; `null` where it is kept until deleted. */
+  readonly retentionSeconds: number | null | "unknown";
+  /** `caller-quiesced` where the caller said so. */
+  readonly consistency: "caller-quiesced" | "unknown";
+}
+
+/** The source of a capture, as it was found afterwards. */
+export interface CaptureSource {
+  readonly reference: SandboxReference;
+  /** `unknown` also where the provider could not be asked. */
+  readonly state: SandboxState;
+}
+
+/** How restarting a source went. */
+export interface RestartOutcome {
+  readonly status: "running" | "failed" | "unknown";
+  readonly error?: unknown;
+}
+
 /** `error.outcome`. */
 export interface Outcome {
   /** Which mutation. */
@@ -46,10 +74,10 @@ export interface Outcome {
   readonly snapshot?: SnapshotReference;
   readonly volume?: VolumeReference;
   readonly process?: ProcessReference;
-  /** What was kept, of a capture that succeeded. */
-  readonly capture?: unknown;
-  /** How restarting the source went, where capture stops it. */
-  readonly restart?: unknown;
+  /** What a capture that was submitted keeps. */
+  readonly capture?: CaptureDetails;
+  /** How restarting the source went, where a capture stops it. */
+  readonly restart?: Pick<RestartOutcome, "status">;
   /** What became of the one kill that was attempted. */
   readonly killed?: boolean | "unknown";
   /** Paths in the sandbox that may still hold something of this call. */

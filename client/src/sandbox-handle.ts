@@ -5,9 +5,19 @@
  */
 
 import { optional, optionsOf, storagePolicy } from "./arguments.js";
+import {
+  type CaptureResult,
+  type CheckSnapshotOptions,
+  capture,
+  checkSnapshot,
+  type SnapshotCheck,
+  type SnapshotOptions,
+} from "./capture.js";
 import type { Connection } from "./connection.js";
 import { type Command, type ExecOptions, exec } from "./exec.js";
 import type { ExecResult } from "./exec-result.js";
+import { readFile, readTextFile, SandboxFiles, type WriteFileOptions, writeFile } from "./files.js";
+import { mountDurability } from "./mounts.js";
 import {
   type CallOptions,
   type Mutation,
@@ -16,6 +26,8 @@ import {
   perform,
   submit,
 } from "./operations.js";
+import { type Preview, preview } from "./preview.js";
+import { Processes } from "./processes.js";
 import type { SandboxReference, StoragePolicy } from "./references.js";
 import { type SandboxInfo, sandboxInfo } from "./sandbox-info.js";
 
@@ -34,16 +46,29 @@ export interface DestroyResult {
   readonly mountDurability: "not_applicable" | "confirmed" | "unconfirmed";
 }
 
+/** What `suspend` and `resume` did. */
+export interface PowerResult {
+  readonly state: "suspended" | "running";
+  /** Whether it was in that state already, so that nothing was done. */
+  readonly alreadyThere: boolean;
+}
+
 /** A sandbox. */
 export class SandboxHandle {
   /** Versioned JSON to save and to reopen with `client.sandboxes.get()`. */
   readonly reference: SandboxReference;
+  /** Live processes. */
+  readonly processes: Processes;
+  /** Directories and names, where the provider has them. */
+  readonly files: SandboxFiles;
   readonly #connection: Connection;
 
   /** @internal */
   constructor(connection: Connection, reference: SandboxReference) {
     this.#connection = connection;
     this.reference = reference;
+    this.processes = new Processes(connection, reference);
+    this.files = new SandboxFiles(connection);
   }
 
   /** Asks the provider how the sandbox is. */
@@ -68,39 +93,129 @@ export class SandboxHandle {
   }
 
   /**
+   * The whole content of a file, up to `capabilities().files.read.value.maxBytes`.
+   *
+   * @throws BeachsideError `NOT_FOUND` or `FILE_ERROR` with a `reason`.
+   */
+  readFile(path: string, options?: CallOptions): Promise<Uint8Array> {
+    return readFile(this.#connection, this.reference, path, options);
+  }
+
+  /** {@link readFile} as UTF-8; invalid bytes become U+FFFD, a byte-order mark is kept. */
+  readTextFile(path: string, options?: CallOptions): Promise<string> {
+    return readTextFile(this.#connection, this.reference, path, options);
+  }
+
+  /**
+   * Replaces a file in one step, up to `capabilities().files.write.value.maxBytes`;
+   * a string is written as UTF-8.
+   *
+   * @throws UnsupportedFeatureError without `overwrite: true` where the provider
+   *   cannot refuse to replace a file.
+   */
+  writeFile(path: string, content: Uint8Array | string, options?: WriteFileOptions): Promise<void> {
+    return writeFile(this.#connection, this.reference, path, content, options);
+  }
+
+  /** Stops the sandbox and keeps its disk; processes and connections end. */
+  async suspend(options?: MutationOptions): Promise<PowerResult> {
+    return perform(this.#connection, this.#power("suspend", options));
+  }
+
+  /** Starts a suspended sandbox; processes start afresh. */
+  async resume(options?: MutationOptions): Promise<PowerResult> {
+    return perform(this.#connection, this.#power("resume", options));
+  }
+
+  /**
+   * Where a port of the sandbox can be reached.
+   *
+   * @param port 1 to 65,535.
+   */
+  preview(port: number, options?: CallOptions): Promise<Preview> {
+    return preview(this.#connection, this.reference, port, options);
+  }
+
+  /** Whether this sandbox could be captured now. Changes nothing and reserves nothing. */
+  checkSnapshot(options?: CheckSnapshotOptions): Promise<SnapshotCheck> {
+    return checkSnapshot(this.#connection, this.reference, options);
+  }
+
+  /**
+   * Captures the sandbox into a snapshot and waits until it is ready.
+   *
+   * Where it fails, keep the sandbox and `error.outcome`: a snapshot may exist.
+   *
+   * @throws UnsupportedFeatureError for a requirement that this connection does
+   *   not meet, before anything is sent.
+   */
+  async snapshot(options?: SnapshotOptions): Promise<CaptureResult> {
+    return perform(this.#connection, capture(this.#connection, this.reference, options));
+  }
+
+  /** Like {@link snapshot}, without waiting for the provider. */
+  async submitSnapshot(options?: SnapshotOptions): Promise<Operation<CaptureResult>> {
+    return submit(this.#connection, capture(this.#connection, this.reference, options));
+  }
+
+  /**
    * Destroys the sandbox and waits until the provider confirms it. A sandbox
    * that is gone already is a success.
+   *
+   * @throws UnsupportedFeatureError where mounted storage may lose writes and
+   *   the policy requires durability, before anything is sent.
    */
   async destroy(options?: DestroyOptions): Promise<DestroyResult> {
-    return perform(this.#connection, this.#destroy(options));
+    return perform(this.#connection, destroy(this.#connection, this.reference, options));
   }
 
   /** Like {@link destroy}, without waiting for the provider. */
   async submitDestroy(options?: DestroyOptions): Promise<Operation<DestroyResult>> {
-    return submit(this.#connection, this.#destroy(options));
+    return submit(this.#connection, destroy(this.#connection, this.reference, options));
+  }
+
+  /** @throws UnsupportedFeatureError `sandboxes.renew` */
+  async renew(_options?: object): Promise<never> {
+    return this.#refuse("sandbox_renew", "sandboxes.renew");
+  }
+
+  /** @throws UnsupportedFeatureError `sandboxes.terminal` */
+  async terminal(_options?: object): Promise<never> {
+    return this.#refuse("sandbox_terminal", "sandboxes.terminal");
   }
 
   get #id(): string {
     return this.reference.id;
   }
 
-  #destroy(options: unknown): Mutation<{ alreadyGone: boolean }, DestroyResult> {
-    const given = this.#connection.checked("sandbox_destroy", () => {
-      const checked = optionsOf("destroy", options, ["storage", "signal", "onSubmit"]);
-      optional("storage", checked.storage, storagePolicy);
-      return checked;
+  #refuse(operation: string, feature: "sandboxes.renew" | "sandboxes.terminal"): never {
+    return this.#connection.checked(operation, () => this.#connection.refuse(operation, feature));
+  }
+
+  #power(
+    verb: "suspend" | "resume",
+    options: unknown,
+  ): Mutation<{ alreadyThere: boolean }, PowerResult> {
+    const connection = this.#connection;
+    const kind = `sandbox_${verb}` as const;
+    const given = connection.checked(kind, () => {
+      connection.require(kind, `sandboxes.${verb}`);
+      return optionsOf(verb, options, ["signal", "onSubmit"]);
     });
-    const { adapter } = this.#connection;
+    const { adapter } = connection;
     const sandboxId = this.#id;
+    const state = verb === "suspend" ? "suspended" : "running";
     return {
-      kind: "sandbox_destroy",
+      kind,
       target: this.reference,
       options: given,
-      send: (_markers, call) => adapter.destroySandbox({ sandboxId }, call),
-      finish: async ({ alreadyGone }, call) => {
-        if (!alreadyGone) await adapter.waitForSandbox({ sandboxId, state: "destroyed" }, call);
-        this.#connection.forget("sandbox", sandboxId);
-        return { state: "destroyed", alreadyGone, mountDurability: "not_applicable" };
+      send: (_markers, call) =>
+        verb === "suspend"
+          ? adapter.suspendSandbox({ sandboxId }, call)
+          : adapter.resumeSandbox({ sandboxId }, call),
+      finish: async ({ alreadyThere }, call) => {
+        if (!alreadyThere) await adapter.waitForSandbox({ sandboxId, state }, call);
+        return { state, alreadyThere };
       },
     };
   }
@@ -123,4 +238,30 @@ export class SandboxHandle {
       });
     }
   }
+}
+
+/** The mutation that destroys a sandbox and waits for the confirmation. */
+export function destroy(
+  connection: Connection,
+  sandbox: SandboxReference,
+  options: unknown,
+): Mutation<{ alreadyGone: boolean }, DestroyResult> {
+  const { given, durability } = connection.checked("sandbox_destroy", () => {
+    const checked = optionsOf("destroy", options, ["storage", "signal", "onSubmit"]);
+    const { storage = connection.storage } = optional("storage", checked.storage, storagePolicy);
+    return { given: checked, durability: mountDurability(connection, sandbox, storage) };
+  });
+  const { adapter } = connection;
+  const sandboxId = sandbox.id;
+  return {
+    kind: "sandbox_destroy",
+    target: sandbox,
+    options: given,
+    send: (_markers, call) => adapter.destroySandbox({ sandboxId }, call),
+    finish: async ({ alreadyGone }, call) => {
+      if (!alreadyGone) await adapter.waitForSandbox({ sandboxId, state: "destroyed" }, call);
+      connection.forget("sandbox", sandboxId);
+      return { state: "destroyed", alreadyGone, mountDurability: durability };
+    },
+  };
 }

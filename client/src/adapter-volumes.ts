@@ -1,0 +1,33 @@
+/**
+ * The part of the adapter interface for providers with volumes. An adapter
+ * without volumes leaves it out and says so in `capabilities()`.
+ */
+
+import type { Call, FindRequest, FindResult, Markers, Page, PageRequest } from "./adapter.js";
+
+/** A volume as the provider reports it. */
+export interface VolumeRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly state: "creating" | "ready" | "failed" | "deleted" | "unknown";
+  /** The provider's own word for the state. */
+  readonly providerState: string;
+  readonly createdAtMs: number | null;
+  readonly markers: Markers | null;
+}
+
+type OfVolume = { readonly volumeId: string };
+
+/** Volumes of one connection. */
+export interface AdapterVolumes {
+  /** Submits, once, and resolves with the provider's first answer; the volume may not be ready yet. */
+  create(
+    request: { readonly markers: Markers; readonly name: string },
+    call?: Call,
+  ): Promise<VolumeRecord>;
+  inspect(request: OfVolume, call?: Call): Promise<VolumeRecord>;
+  list(request: PageRequest, call?: Call): Promise<Page<VolumeRecord>>;
+  delete(request: OfVolume, call?: Call): Promise<{ readonly alreadyGone: boolean }>;
+  /** Reads only; a bounded number of pages. */
+  find(request: FindRequest, call?: Call): Promise<FindResult<VolumeRecord>>;
+}
