@@ -13,8 +13,9 @@ use std::time::Duration;
 use clap::Parser;
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::{Pid, getppid};
+use runloop_simulator::guest::IsolationChoice;
 use runloop_simulator::{Options, Settings, Simulator};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
@@ -37,6 +38,9 @@ struct Arguments {
     /// Go on after the process that started this one has ended
     #[arg(long)]
     detach: bool,
+    /// Run commands as plain processes even where boxes could have namespaces
+    #[arg(long)]
+    plain: bool,
     /// Log lines as JSON
     #[arg(long)]
     log_json: bool,
@@ -54,6 +58,11 @@ impl Arguments {
             port: self.port,
             api_key: self.api_key.clone(),
             settings,
+            isolation: if self.plain {
+                IsolationChoice::Plain
+            } else {
+                IsolationChoice::Auto
+            },
             ..Options::default()
         })
     }
@@ -87,16 +96,19 @@ fn start_log(json: bool) {
 }
 
 fn run(arguments: &Arguments, parent: Pid) -> Result<(), String> {
-    let simulator =
-        Simulator::start(arguments.options()?).map_err(|error| format!("cannot start: {error}"))?;
-    announce(&simulator).map_err(|error| format!("cannot write to stdout: {error}"))?;
+    let options = arguments.options()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    let reason = runtime
-        .block_on(end(arguments.detach, parent))
-        .map_err(|e| e.to_string())?;
+    // Before there is anything to clean up and anybody who could ask for the end.
+    let signals = {
+        let _context = runtime.enter();
+        Signals::take().map_err(|error| error.to_string())?
+    };
+    let simulator = Simulator::start(options).map_err(|error| format!("cannot start: {error}"))?;
+    announce(&simulator).map_err(|error| format!("cannot write to stdout: {error}"))?;
+    let reason = runtime.block_on(end(signals, arguments.detach, parent));
     tracing::info!(reason, "ending");
     drop(simulator);
     // The stdin reader may be blocked for ever: do not wait for it.
@@ -115,16 +127,30 @@ fn announce(simulator: &Simulator) -> std::io::Result<()> {
     stdout.flush()
 }
 
+/// The signals that ask for an orderly end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// From here on they no longer end the process by themselves.
+    fn take() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+}
+
 /// Resolves with the reason to end.
-async fn end(detached: bool, parent: Pid) -> std::io::Result<&'static str> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(tokio::select! {
-        _ = interrupt.recv() => "SIGINT",
-        _ = terminate.recv() => "SIGTERM",
+async fn end(mut signals: Signals, detached: bool, parent: Pid) -> &'static str {
+    tokio::select! {
+        _ = signals.interrupt.recv() => "SIGINT",
+        _ = signals.terminate.recv() => "SIGTERM",
         () = stdin_end(), if !detached => "stdin reached its end",
         () = parent_end(parent), if !detached => "the parent is gone",
-    })
+    }
 }
 
 /// Resolves at the end of a stdin that somebody holds open for us: a pipe, or

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::guest::{Isolation, Machine, MachineOptions};
+use crate::guest::{Isolation, IsolationChoice, Machine, MachineOptions};
 use crate::routes;
 use crate::server;
 use crate::state::settings::Settings;
@@ -31,6 +31,8 @@ pub struct Options {
     pub api_key: Option<String>,
     /// The switches it starts with.
     pub settings: Settings,
+    /// Whether boxes may have namespaces of their own.
+    pub isolation: IsolationChoice,
     /// Dropping the simulator panics if a request matched no route.
     pub panic_on_unexpected: bool,
 }
@@ -160,9 +162,11 @@ async fn prepare(
 ) -> io::Result<(TcpListener, SocketAddr, Arc<World>)> {
     let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port)))?;
     let address = listener.local_addr()?;
-    let machine = Machine::start(MachineOptions::default())
-        .await
-        .map_err(io::Error::other)?;
+    let machine = MachineOptions {
+        isolation: options.isolation,
+        ..MachineOptions::default()
+    };
+    let machine = Machine::start(machine).await.map_err(io::Error::other)?;
     if let Isolation::Plain { reason } = machine.isolation() {
         tracing::warn!(
             reason,
