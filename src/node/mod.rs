@@ -1,1 +1,44 @@
-//! Under construction.
+//! The boundary to JavaScript: the only room that names N-API.
+//!
+//! It owns how a call crosses: reading arguments, running the future, settling
+//! the promise, building errors. It must not know a verb's rules (that is
+//! [`adapter`](crate::adapter)); a method here converts, calls and settles.
+//! Everything that lives on a JavaScript thread is reached through
+//! [`Environment`](environment::Environment), one for each environment (the
+//! main thread and every worker). Start reading at [`calls`]; the reasons
+//! stand in `docs/design/boundary.md`.
+
+#![expect(
+    unreachable_pub,
+    reason = "napi's macro exports items to JavaScript, and asks for `pub`"
+)]
+
+#[cfg(feature = "test-hooks")]
+mod arguments;
+#[cfg(feature = "test-hooks")]
+mod bytes;
+mod calls;
+mod cancellation;
+mod connection;
+mod dispatcher;
+mod environment;
+mod errors;
+mod json;
+mod panics;
+mod runtime;
+mod sandboxes;
+#[cfg(feature = "test-hooks")]
+mod test_hooks;
+
+use napi::Env;
+use napi::bindgen_prelude::Object;
+use napi_derive::napi;
+
+use environment::Environment;
+
+/// Runs once for each environment that loads the addon.
+#[napi(module_exports)]
+pub fn init(_exports: Object<'_>, env: Env) -> napi::Result<()> {
+    panics::silence();
+    Environment::install(&env)
+}
