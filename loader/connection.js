@@ -1,0 +1,110 @@
+"use strict";
+
+/**
+ * The adapter interface over the addon's connection. A method hands its
+ * request over and says how the answer is read; nothing is decided here.
+ */
+
+const { run } = require("./calls.js");
+const { json } = require("./values.js");
+
+/** @import * as Adapter from "../client/dist/adapter.js" */
+/** @import { Connection as Native } from "../binding.js" */
+
+/**
+ * Verbs whose request and record cross as JSON text.
+ *
+ * @typedef {"createSandbox" | "waitForSandbox" | "inspectSandbox" | "listSandboxes"
+ *   | "suspendSandbox" | "resumeSandbox" | "destroySandbox" | "preview"
+ *   | "findSandboxes"} JsonVerb
+ */
+
+class Connection {
+  #native;
+  #capabilities;
+
+  /** @param {Native} native */
+  constructor(native) {
+    this.#native = native;
+    this.scope = Object.freeze({ account: native.account });
+    this.#capabilities = frozen(JSON.parse(native.capabilities));
+  }
+
+  capabilities() {
+    return this.#capabilities;
+  }
+
+  /** @type {Adapter.AdapterConnection["createSandbox"]} */
+  createSandbox(request, call) {
+    return this.#json("createSandbox", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["waitForSandbox"]} */
+  waitForSandbox(request, call) {
+    return this.#json("waitForSandbox", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["inspectSandbox"]} */
+  inspectSandbox(request, call) {
+    return this.#json("inspectSandbox", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["listSandboxes"]} */
+  listSandboxes(request, call) {
+    return this.#json("listSandboxes", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["suspendSandbox"]} */
+  suspendSandbox(request, call) {
+    return this.#json("suspendSandbox", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["resumeSandbox"]} */
+  resumeSandbox(request, call) {
+    return this.#json("resumeSandbox", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["destroySandbox"]} */
+  destroySandbox(request, call) {
+    return this.#json("destroySandbox", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["preview"]} */
+  preview(request, call) {
+    return this.#json("preview", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["findSandboxes"]} */
+  findSandboxes(request, call) {
+    return this.#json("findSandboxes", request, call);
+  }
+
+  async close() {
+    this.#native.close();
+  }
+
+  /**
+   * @param {JsonVerb} verb
+   * @param {object} request
+   * @param {Adapter.Call | undefined} call
+   */
+  #json(verb, request, call) {
+    const native = this.#native;
+    return run(call, (cancellation) => native[verb](json(verb, request), cancellation), JSON.parse);
+  }
+}
+
+/**
+ * The same tree, frozen to its leaves: every caller sees this one.
+ *
+ * @template T
+ * @param {T} tree
+ * @returns {T}
+ */
+function frozen(tree) {
+  if (typeof tree !== "object" || tree === null) return tree;
+  for (const each of Object.values(tree)) frozen(each);
+  return Object.freeze(tree);
+}
+
+module.exports = { Connection };
