@@ -14,6 +14,7 @@ run() {
 
 run cargo fmt --all --check
 run cargo clippy --locked --workspace --all-targets -- -D warnings
+run cargo clippy --locked --lib --features test-hooks -- -D warnings
 run cargo check --locked --no-default-features
 run npm run --silent check
 
@@ -25,6 +26,7 @@ else
 fi
 
 run npm run --silent build
+run npm run --silent build:hooks
 run npm run --silent build:simulator
 
 run node scripts/test.mjs node
