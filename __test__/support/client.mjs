@@ -12,12 +12,12 @@ export async function memoryClient(t, options = {}) {
   return { client, ...memory };
 }
 
-/** The error that a promise rejects with. */
-export async function rejection(promise) {
+/** The error that a promise rejects with; `what` names it where it does not. */
+export async function rejection(promise, what = "the call") {
   try {
     await promise;
   } catch (error) {
     return error;
   }
-  throw new Error("expected a rejection");
+  throw new Error(`${what} should have been rejected`);
 }

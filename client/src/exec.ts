@@ -132,6 +132,7 @@ function execRequest(
       number("maxOutputBytes", value, { min: 0, max: MAX_OUTPUT_BYTES }),
     ),
   };
+  connection.require("exec", "exec.run");
   return { given, request, check };
 }
 

@@ -184,11 +184,24 @@ export class SandboxHandle {
     return this.#refuse("sandbox_terminal", "sandboxes.terminal");
   }
 
+  /** @throws UnsupportedFeatureError `sandboxes.fork` */
+  async fork(_options?: object): Promise<never> {
+    return this.#refuse("sandbox_fork", "sandboxes.fork");
+  }
+
+  /** @throws UnsupportedFeatureError `sandboxes.fork` */
+  async submitFork(_options?: object): Promise<never> {
+    return this.#refuse("sandbox_fork", "sandboxes.fork");
+  }
+
   get #id(): string {
     return this.reference.id;
   }
 
-  #refuse(operation: string, feature: "sandboxes.renew" | "sandboxes.terminal"): never {
+  #refuse(
+    operation: string,
+    feature: "sandboxes.renew" | "sandboxes.terminal" | "sandboxes.fork",
+  ): never {
     return this.#connection.checked(operation, () => this.#connection.refuse(operation, feature));
   }
 

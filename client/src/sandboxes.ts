@@ -107,13 +107,13 @@ export class Sandboxes {
 
   /** The account's sandboxes, newest first where the provider sorts them. */
   list(options?: ListSandboxesOptions): List<SandboxSummary> {
-    const { adapter } = this.#connection;
     return list(this.#connection, options, {
       operation: "sandbox_list",
       keys: ["state"],
       fetch: (page, given, call) => {
+        this.#connection.require("sandbox_list", "sandboxes.list");
         const state = optional("state", given.state, (value) => oneOf("state", value, STATES));
-        return adapter.listSandboxes({ ...page, ...state }, call);
+        return this.#connection.adapter.listSandboxes({ ...page, ...state }, call);
       },
       item: (record: SandboxRecord) =>
         sandboxSummary(record, foundSandbox(this.#connection, record)),
