@@ -7,11 +7,16 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
+
 use super::{Call, Connection};
 use crate::api::Context;
 use crate::api::answer::{accept, unanswered};
 use crate::error::{Code, Error, Result};
-use crate::message::{Request, Response, StreamResponse};
+use crate::message::{Failure, Request, Response, StreamResponse};
+
+/// The answer to a mutation, to come. Dropping it stops nothing.
+pub(super) type Reply = JoinHandle<std::result::Result<Response, Failure>>;
 
 impl Connection {
     /// What the answer to this request will mean.
@@ -86,11 +91,9 @@ impl Connection {
         if let Some(error) = self.stopped(call, operation) {
             return Err(error.with_outcome(|outcome| outcome.submitted = Some(false)));
         }
-        let transport = Arc::clone(self.transport());
-        let sending = tokio::spawn(async move { transport.send(&request).await });
         let answer = tokio::select! {
             biased;
-            answer = sending => answer.map_err(|_| {
+            answer = self.dispatch(request) => answer.map_err(|_| {
                 Error::internal("the task that sent a request ended early").during(operation)
             })?,
             () = call.cancel.cancelled() => {
@@ -108,6 +111,13 @@ impl Connection {
         };
         let answer = answer.map_err(|failure| unanswered(&failure, context))?;
         accept(answer, context)
+    }
+
+    /// Sends a mutation, once, in a task that nothing stops. Its answer may be
+    /// awaited, or be left to come.
+    pub(super) fn dispatch(&self, request: Request) -> Reply {
+        let transport = Arc::clone(self.transport());
+        tokio::spawn(async move { transport.send(&request).await })
     }
 
     /// Runs until it is done, the caller's signal or the end of the connection.

@@ -16,6 +16,10 @@ mod cursor;
 mod delete;
 mod destroy;
 mod exchange;
+mod exec;
+mod execution;
+mod files;
+mod guest_script;
 mod image;
 mod inspect;
 mod list;
@@ -24,12 +28,14 @@ mod pages;
 mod poll;
 mod preview;
 pub mod records;
+mod refused;
 mod sandbox_view;
 mod snapshot_list;
 mod snapshot_view;
 mod suspend;
 #[cfg(test)]
 mod testing;
+mod transfer;
 mod wait;
 
 pub use call::Call;

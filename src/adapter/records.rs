@@ -9,6 +9,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use super::exec::{ExecRecord, ExecRequest};
+pub use super::files::{ReadFileRequest, WriteFileRequest};
+pub use crate::shell::Program;
+
 /// Values that identify one submission; sent to the provider as metadata.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Markers {

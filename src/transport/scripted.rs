@@ -25,6 +25,8 @@ pub(crate) enum Step {
     After(Duration, Box<Step>),
     /// Never answers.
     Hang,
+    /// Whatever this makes of the request.
+    Asked(Box<dyn FnOnce(&Request) -> Step + Send>),
     /// An open stream: a head, then pieces and failures.
     Stream(Head, Vec<Result<Bytes, Failure>>),
 }
@@ -51,6 +53,19 @@ impl Step {
     /// There was no connection.
     pub(crate) fn refused() -> Self {
         Self::Fail(Failure::new(Sent::No, What::Connect, "connection refused"))
+    }
+
+    /// An answer that depends on what was asked.
+    pub(crate) fn asked(answer: impl FnOnce(&Request) -> Self + Send + 'static) -> Self {
+        Self::Asked(Box::new(answer))
+    }
+
+    fn about(self, request: &Request) -> Self {
+        match self {
+            Self::Asked(answer) => answer(request).about(request),
+            Self::After(pause, next) => next.about(request).after(pause),
+            step => step,
+        }
     }
 
     /// This step after a pause.
@@ -102,7 +117,8 @@ impl Scripted {
     fn take(&self, request: &Request) -> Step {
         self.seen.lock().unwrap().push(request.clone());
         let step = self.steps.lock().unwrap().pop_front();
-        step.unwrap_or_else(|| panic!("the script has no answer for {request:?}"))
+        let step = step.unwrap_or_else(|| panic!("the script has no answer for {request:?}"));
+        step.about(request)
     }
 }
 
@@ -124,6 +140,7 @@ async fn play(mut step: Step) -> Result<StreamResponse, Failure> {
                 tokio::time::sleep(pause).await;
                 step = *next;
             }
+            Step::Asked(_) => unreachable!("an answer was made of it when it was taken"),
             Step::Hang => return futures::future::pending().await,
             Step::Fail(failure) => return Err(failure),
             Step::Answer(Response { head, body }) => {

@@ -1,0 +1,128 @@
+//! Bytes into and out of a Devbox, at paths that only this adapter uses.
+
+use bytes::Bytes;
+use futures::future::join_all;
+
+use super::{Call, Connection};
+use crate::api::answer::{accept, unanswered};
+use crate::api::files;
+use crate::error::{Code, Error, Result};
+use crate::shell::Wrapped;
+
+/// A file to upload.
+pub(super) struct Upload {
+    pub(super) path: String,
+    pub(super) content: Bytes,
+}
+
+impl Upload {
+    /// The script of a call that is too long for one command string.
+    pub(super) fn script(wrapped: &mut Wrapped) -> Option<Self> {
+        wrapped.upload.take().map(|upload| Self {
+            path: upload.path,
+            content: upload.content.into(),
+        })
+    }
+}
+
+impl Connection {
+    /// Uploads files side by side, each once, before a command that needs them.
+    ///
+    /// # Errors
+    /// `CANCELLED` and `CLOSED` with `submitted: false`, refusals as they are;
+    /// a lost answer is `UNAVAILABLE`, because the command was not sent. A part
+    /// of the files may then be in the guest.
+    pub(super) async fn upload_before(
+        &self,
+        operation: &'static str,
+        sandbox_id: &str,
+        uploads: Vec<Upload>,
+        call: &Call,
+    ) -> Result<()> {
+        if uploads.is_empty() {
+            return Ok(());
+        }
+        let not_sent = |error: Error| error.with_outcome(|outcome| outcome.submitted = Some(false));
+        let sending = uploads.into_iter().map(|upload| async move {
+            let request = files::upload(sandbox_id, &upload.path, upload.content);
+            let context = self
+                .context(operation, &request)
+                .about("sandbox", sandbox_id);
+            let answer = self.dispatch(request).await.map_err(|_| {
+                Error::internal("the task that sent a request ended early").during(operation)
+            })?;
+            let answer = answer.map_err(|failure| unanswered(&failure, &context))?;
+            accept(answer, &context).map(|_| ())
+        });
+        let answers = self
+            .until_stopped(call, operation, join_all(sending))
+            .await
+            .map_err(not_sent)?;
+        for answer in answers {
+            let Err(error) = answer else { continue };
+            let error = match error.code() {
+                Code::OutcomeUnknown => unsent(&error, operation),
+                _ => self.explain_refusal(error, sandbox_id, call).await,
+            };
+            return Err(not_sent(error));
+        }
+        Ok(())
+    }
+
+    /// Downloads a file of which the length is known.
+    ///
+    /// # Errors
+    /// Those of a read; `PROTOCOL` where it is longer or shorter.
+    pub(super) async fn download(
+        &self,
+        operation: &'static str,
+        sandbox_id: &str,
+        path: &str,
+        bytes: u64,
+        call: &Call,
+    ) -> Result<Bytes> {
+        let content = self
+            .download_at_most(operation, sandbox_id, path, bytes, call)
+            .await?;
+        if content.len() as u64 == bytes {
+            return Ok(content);
+        }
+        let message = format!("Runloop sent {} bytes of a file of {bytes}", content.len());
+        Err(Error::protocol(message)
+            .during(operation)
+            .with_resource("file", path))
+    }
+
+    /// Downloads a file of which only a limit to its length is known.
+    ///
+    /// # Errors
+    /// Those of a read; `PROTOCOL` where it is longer.
+    pub(super) async fn download_at_most(
+        &self,
+        operation: &'static str,
+        sandbox_id: &str,
+        path: &str,
+        max_bytes: u64,
+        call: &Call,
+    ) -> Result<Bytes> {
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        let request = files::download(sandbox_id, path, max_bytes)?;
+        let context = self.context(operation, &request).about("file", path);
+        let answer = self.read(&request, &context, call).await?;
+        Ok(answer.body)
+    }
+}
+
+/// The error of an upload whose answer was lost, for the command that was to follow.
+fn unsent(error: &Error, operation: &'static str) -> Error {
+    let message = format!("the command was not started, because an upload for it failed: {error}");
+    let unsent = Error::new(Code::Unavailable, message).during(operation);
+    match error.status() {
+        Some(status) => unsent.with_answer(
+            status,
+            error.request_id().map(str::to_owned),
+            error.retry_after_seconds(),
+        ),
+        None => unsent,
+    }
+}
