@@ -198,3 +198,164 @@ fn same_answer(error: Error, refusal: &Error) -> Error {
         None => error,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::records::{CreateSandboxRequest, Markers, SandboxRecord};
+    use super::super::testing::connect_with;
+    use super::*;
+    use crate::transport::scripted::Step;
+
+    const GET: &str = "Get /v1/blueprints/x";
+    const MAKE: &str = "Post /v1/devboxes";
+
+    fn request(snapshot_id: Option<&str>) -> CreateSandboxRequest {
+        CreateSandboxRequest {
+            markers: Markers {
+                operation: "op-1".into(),
+                submission: "sub-1".into(),
+            },
+            env: None,
+            lifecycle: None,
+            network: None,
+            snapshot_id: snapshot_id.map(str::to_owned),
+        }
+    }
+
+    fn blueprint(status: &str, state: &str) -> Step {
+        let view = json!({ "id": "x", "name": "n", "status": status, "state": state });
+        Step::json(200, &view.to_string())
+    }
+
+    fn builds(builds: &[(&str, &str)]) -> Step {
+        let views: Vec<_> = builds
+            .iter()
+            .map(|(name, status)| json!({ "id": "bp", "name": name, "status": status }))
+            .collect();
+        Step::json(200, &json!({ "blueprints": views }).to_string())
+    }
+
+    fn missing() -> Step {
+        Step::json(404, "")
+    }
+
+    fn made() -> Step {
+        Step::json(200, r#"{"id":"dbx_1","status":"provisioning"}"#)
+    }
+
+    fn refused() -> Step {
+        Step::json(400, r#"{"message":"no such blueprint"}"#)
+    }
+
+    type Script = std::sync::Arc<crate::transport::scripted::Scripted>;
+
+    async fn create(steps: Vec<Step>, snapshot: Option<&str>) -> (Result<SandboxRecord>, Script) {
+        let config = json!({ "network": "internet", "image": "x" });
+        let (connection, script) = connect_with(config, steps).await;
+        (
+            connection
+                .create_sandbox(&request(snapshot), &Call::default())
+                .await,
+            script,
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r7_an_id_that_exists_wins_and_anything_else_goes_as_a_name() {
+        let (result, script) =
+            create(vec![blueprint("build_complete", "created"), made()], None).await;
+        result.unwrap();
+        assert_eq!(script.json(1)["blueprint_id"], "x");
+        for not_an_id in [missing(), Step::json(400, "")] {
+            let (result, script) = create(vec![not_an_id, made()], None).await;
+            result.unwrap();
+            assert_eq!(script.lines(), [GET, MAKE]);
+            let body = script.json(1);
+            assert_eq!(
+                (&body["blueprint_name"], &body["blueprint_id"]),
+                (&json!("x"), &json!(null))
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r7_the_image_is_looked_up_once_a_connection() {
+        let config = json!({ "network": "internet", "image": "x" });
+        let (connection, script) = connect_with(config, [missing(), made(), made()]).await;
+        for _ in 0..2 {
+            connection
+                .create_sandbox(&request(None), &Call::default())
+                .await
+                .unwrap();
+        }
+        assert_eq!(script.lines(), [GET, MAKE, MAKE]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r7_a_failed_or_deleted_blueprint_is_named_before_the_create() {
+        for unusable in [
+            blueprint("failed", "created"),
+            blueprint("build_complete", "deleted"),
+        ] {
+            let (result, script) = create(vec![unusable], None).await;
+            let error = result.unwrap_err();
+            assert_eq!(error.code(), Code::NotFound);
+            assert_eq!(
+                error.resource().map(|it| (it.kind, it.id.as_str())),
+                Some(("image", "x"))
+            );
+            assert_eq!(error.outcome().submitted, Some(false));
+            assert_eq!(script.lines(), [GET]);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r7_an_unknown_or_failed_name_is_named_after_the_refusal() {
+        for (own, public) in [
+            (builds(&[]), builds(&[])),
+            (builds(&[("x-2", "build_complete")]), builds(&[])),
+            (builds(&[("x", "failed")]), builds(&[])),
+        ] {
+            let (result, _) = create(vec![missing(), refused(), own, public], None).await;
+            let error = result.unwrap_err();
+            assert_eq!((error.code(), error.status()), (Code::NotFound, Some(400)));
+            assert!(error.message().contains("\"x\""), "{error}");
+            assert_eq!(error.outcome().submitted, Some(true));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_that_is_not_the_images_stays_itself() {
+        for (own, public) in [
+            (
+                builds(&[("x", "failed"), ("x", "build_complete")]),
+                builds(&[]),
+            ),
+            (builds(&[]), builds(&[("x", "build_complete")])),
+            (Step::json(500, ""), builds(&[])),
+        ] {
+            let (result, _) = create(vec![missing(), refused(), own, public], None).await;
+            assert_eq!(result.unwrap_err().code(), Code::Rejected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn i6_a_refused_restore_says_what_is_wrong_with_its_snapshot() {
+        let status = |word: &str| Step::json(200, &json!({ "status": word }).to_string());
+        for (look, code, reason) in [
+            (status("deleted"), Code::NotFound, None),
+            (missing(), Code::NotFound, None),
+            (status("in_progress"), Code::Rejected, Some("not_ready")),
+            (status("error"), Code::Rejected, Some("snapshot_failed")),
+            (status("complete"), Code::Rejected, None),
+        ] {
+            let (result, script) = create(vec![refused(), look], Some("snp_1")).await;
+            let error = result.unwrap_err();
+            assert_eq!((error.code(), error.reason()), (code, reason));
+            assert_eq!(error.operation(), "snapshot_restore");
+            assert_eq!(script.json(0)["snapshot_id"], "snp_1");
+        }
+    }
+}

@@ -231,3 +231,215 @@ fn not_made(problem: &Error) -> Error {
         None => error,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::testing::connect;
+    use super::*;
+    use crate::transport::scripted::Step;
+
+    const OPERATION: &str = "sandbox_create";
+    const LOOK: &str = "Get /v1/network-policies?name=beachside-blocked&limit=100";
+    const MAKE: &str = "Post /v1/network-policies";
+    const CHECK: &str = "Get /v1/network-policies/np_1";
+
+    fn closed() -> Value {
+        json!({ "allow_all": false, "allowed_hostnames": [] })
+    }
+
+    fn open() -> Value {
+        json!({ "allow_all": false, "allowed_hostnames": ["x.com"] })
+    }
+
+    fn view(id: &str, name: &str, egress: Value) -> Value {
+        json!({ "id": id, "name": name, "egress": egress })
+    }
+
+    fn one(id: &str, egress: Value) -> Step {
+        Step::json(200, &view(id, NAME, egress).to_string())
+    }
+
+    fn page(policies: &[Value], has_more: bool) -> Step {
+        Step::json(
+            200,
+            &json!({ "network_policies": policies, "has_more": has_more }).to_string(),
+        )
+    }
+
+    fn found() -> Step {
+        page(&[view("np_1", NAME, closed())], false)
+    }
+
+    fn nothing() -> Step {
+        page(&[], false)
+    }
+
+    fn taken() -> Step {
+        Step::json(400, r#"{"message":"name already exists"}"#)
+    }
+
+    async fn check(steps: Vec<Step>) -> (Result<String>, Vec<String>) {
+        let (connection, script) = connect(steps).await;
+        let result = connection.blocked_policy(OPERATION, &Call::default()).await;
+        (result, script.lines())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r5_the_policy_is_made_on_first_use() {
+        let (connection, script) = connect([nothing(), one("np_1", closed())]).await;
+        let id = connection
+            .blocked_policy(OPERATION, &Call::default())
+            .await
+            .unwrap();
+        assert_eq!(id, "np_1");
+        assert_eq!(script.lines(), [LOOK, MAKE]);
+        let body = script.json(1);
+        assert_eq!(
+            (&body["name"], &body["allow_all"]),
+            (&json!(NAME), &json!(false))
+        );
+        assert_eq!(body["allowed_hostnames"], json!([]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r5_an_existing_policy_is_found_and_afterwards_checked_with_one_request() {
+        let steps = [found(), one("np_1", closed()), one("np_1", closed())];
+        let (connection, script) = connect(steps).await;
+        for _ in 0..3 {
+            connection
+                .blocked_policy(OPERATION, &Call::default())
+                .await
+                .unwrap();
+        }
+        assert_eq!(script.lines(), [LOOK, CHECK, CHECK]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r5_partial_name_matches_are_paged_over() {
+        let near = |number: usize| view(&format!("np_x{number}"), "beachside-blocked-2", open());
+        let steps = vec![
+            page(&[near(1), near(2)], true),
+            page(&[near(3), view("np_1", NAME, closed())], true),
+        ];
+        let (result, lines) = check(steps).await;
+        assert_eq!(result.unwrap(), "np_1");
+        assert_eq!(
+            lines,
+            [LOOK.to_owned(), format!("{LOOK}&starting_after=np_x2")]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r5_a_lost_race_is_resolved_by_a_look() {
+        for lost in [
+            taken(),
+            Step::json(409, ""),
+            Step::reset(),
+            Step::json(502, ""),
+        ] {
+            let (result, lines) = check(vec![nothing(), lost, found()]).await;
+            assert_eq!(result.unwrap(), "np_1");
+            assert_eq!(lines, [LOOK, MAKE, LOOK]);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r5_a_policy_that_is_no_longer_deny_all_is_refused_wherever_it_is_seen() {
+        let opened = || page(&[view("np_1", NAME, open())], false);
+        for steps in [
+            vec![opened()],
+            vec![nothing(), one("np_1", open())],
+            vec![nothing(), taken(), opened()],
+        ] {
+            let (result, _) = check(steps).await;
+            let error = result.unwrap_err();
+            assert_eq!(error.code(), Code::Conflict);
+            assert!(
+                error.message().contains("egress.allowed_hostnames is set"),
+                "{error}"
+            );
+        }
+        let (connection, _) = connect([found(), one("np_1", open())]).await;
+        let call = Call::default();
+        connection.blocked_policy(OPERATION, &call).await.unwrap();
+        assert!(connection.blocked_policy(OPERATION, &call).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_policy_that_was_deleted_or_renamed_is_looked_for_again() {
+        let renamed = Step::json(200, &view("np_1", "other", closed()).to_string());
+        for gone in [Step::json(404, ""), renamed] {
+            let again = page(&[view("np_2", NAME, closed())], false);
+            let (connection, script) = connect([found(), gone, again]).await;
+            let call = Call::default();
+            assert_eq!(
+                connection.blocked_policy(OPERATION, &call).await.unwrap(),
+                "np_1"
+            );
+            assert_eq!(
+                connection.blocked_policy(OPERATION, &call).await.unwrap(),
+                "np_2"
+            );
+            assert_eq!(script.lines(), [LOOK, CHECK, LOOK]);
+            let checks = connection.policy_checks();
+            assert!(checks.is_blocked("np_1") && checks.is_blocked("np_2"));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_policy_that_cannot_be_made_or_found_is_a_typed_error() {
+        for (steps, code) in [
+            (vec![nothing(), taken(), nothing()], Code::Rejected),
+            (vec![nothing(), Step::reset(), nothing()], Code::Unavailable),
+            (vec![nothing(), Step::refused()], Code::Unavailable),
+            (vec![nothing(), Step::json(403, "")], Code::PermissionDenied),
+            (vec![nothing(), Step::json(429, "")], Code::RateLimited),
+            (vec![Step::json(401, "")], Code::Unauthenticated),
+            (vec![Step::json(200, "<html>")], Code::Protocol),
+        ] {
+            let (result, _) = check(steps).await;
+            assert_eq!(result.unwrap_err().code(), code);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn checks_that_are_asked_for_together_share_one_that_started_after_all() {
+        let slow = |step: Step| step.after(std::time::Duration::from_secs(1));
+        let steps = [slow(found()), slow(one("np_1", closed()))];
+        let (connection, script) = connect(steps).await;
+        let call = Call::default();
+        let together = (0..20).map(|_| connection.blocked_policy(OPERATION, &call));
+        let late = async {
+            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+            let late = (0..20).map(|_| connection.blocked_policy(OPERATION, &call));
+            futures::future::join_all(late).await
+        };
+        let (first, second) = tokio::join!(futures::future::join_all(together), late);
+        assert!(
+            first
+                .iter()
+                .chain(&second)
+                .all(|result| result.as_deref().is_ok_and(|id| id == "np_1"))
+        );
+        assert_eq!(script.lines(), [LOOK, CHECK]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_that_stops_takes_no_check_away_from_the_others() {
+        let (connection, script) = connect([Step::Hang, found()]).await;
+        let (first, second) = (Call::default(), Call::default());
+        let stopping = connection.blocked_policy(OPERATION, &first);
+        let waiting = connection.blocked_policy(OPERATION, &second);
+        let stop = async {
+            while script.seen().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            first.cancel.cancel();
+        };
+        let (stopped, waited, ()) = tokio::join!(stopping, waiting, stop);
+        assert_eq!(stopped.unwrap_err().code(), Code::Cancelled);
+        assert_eq!(waited.unwrap(), "np_1");
+    }
+}

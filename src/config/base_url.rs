@@ -1,7 +1,5 @@
 //! Where the API is.
 
-use std::net::IpAddr;
-
 use url::{Host, Url};
 
 use crate::error::{Error, Result};
@@ -32,8 +30,8 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<BaseUrl> {
     }
     let is_loopback = match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
-        Some(Host::Ipv6(address)) => IpAddr::V6(address).is_loopback(),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
         None => return Err(wrong("has no host")),
     };
     match url.scheme() {

@@ -246,3 +246,220 @@ fn parse_preserve(fields: &Fields<'_>, feature: &'static str) -> Result<()> {
         Some(other) => Err(fields.wrong("preserve", "\"filesystem\"", other)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::error::Code;
+
+    fn parse(config: Value) -> Result<Config> {
+        Config::parse_with(&json!({ "apiKey": "ak_1" }), &config, |_| None)
+    }
+
+    fn refusal(config: Value) -> (Code, String) {
+        let error = parse(config).unwrap_err();
+        (error.code(), error.feature().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn r5_r7_r8_r9_r11_without_settings_the_defaults_hold() {
+        for config in [
+            Value::Null,
+            json!({}),
+            json!({ "resources": {}, "lifecycle": {} }),
+        ] {
+            let config = parse(config).unwrap();
+            assert_eq!(config.network, Network::Blocked);
+            assert_eq!(config.image, Image::Default);
+            assert_eq!(config.size, None);
+            assert_eq!(config.lifecycle, Lifecycle::Lifetime { seconds: 900 });
+            assert_eq!(config.preview, Access::Protected);
+            assert_eq!(config.timeouts, Timeouts::default());
+        }
+    }
+
+    #[test]
+    fn r6_the_network_is_blocked_or_internet_and_an_allowlist_is_unsupported() {
+        assert_eq!(
+            parse(json!({ "network": "internet" })).unwrap().network,
+            Network::Internet
+        );
+        let unsupported = (Code::Unsupported, "network.allow".to_owned());
+        for allow in [json!([]), json!(["x.com"])] {
+            assert_eq!(
+                refusal(json!({ "network": { "allow": allow } })),
+                unsupported
+            );
+        }
+        for wrong in [
+            json!("Internet"),
+            json!(""),
+            json!(null),
+            json!(true),
+            json!({}),
+        ] {
+            assert_eq!(
+                refusal(json!({ "network": wrong })).0,
+                Code::InvalidArgument,
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn r7_an_image_is_the_default_or_a_blueprint() {
+        let image = |image: Value| parse(json!({ "image": image })).unwrap().image;
+        assert_eq!(image(json!("runloop-default")), Image::Default);
+        assert_eq!(
+            image(json!("my/blue print")),
+            Image::Blueprint("my/blue print".into())
+        );
+        let prepared = json!({ "kind": "prepared", "name": "bp_1" });
+        assert_eq!(image(prepared), Image::Blueprint("bp_1".into()));
+        for (image, feature) in [
+            (
+                json!({ "kind": "oci", "reference": "debian:12" }),
+                "images.oci",
+            ),
+            (json!({ "kind": "build", "definition": {} }), "images.build"),
+        ] {
+            assert_eq!(
+                refusal(json!({ "image": image })),
+                (Code::Unsupported, feature.to_owned())
+            );
+        }
+        for wrong in [
+            json!(""),
+            json!(" "),
+            json!("a\nb"),
+            json!(7),
+            json!({ "kind": "x" }),
+        ] {
+            assert_eq!(
+                refusal(json!({ "image": wrong })).0,
+                Code::InvalidArgument,
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn r8_sizes_beyond_the_largest_and_numbers_that_are_none_are_refused() {
+        let resources = |resources: Value| refusal(json!({ "resources": resources }));
+        assert_eq!(resources(json!({ "vcpus": 17 })).0, Code::Unsupported);
+        assert_eq!(
+            resources(json!({ "memoryMiB": 65537 })).0,
+            Code::Unsupported
+        );
+        for wrong in [json!(0), json!(-1), json!("2"), json!(null)] {
+            assert_eq!(
+                resources(json!({ "vcpus": wrong })).0,
+                Code::InvalidArgument,
+                "{wrong}"
+            );
+        }
+        assert_eq!(resources(json!({ "cpus": 2 })).0, Code::InvalidArgument);
+        let size = parse(json!({ "resources": { "vcpus": 1, "memoryMiB": 4096 } }))
+            .unwrap()
+            .size;
+        assert_eq!(size.map(|size| size.name), Some("MEDIUM"));
+    }
+
+    #[test]
+    fn r9_r10_a_lifetime_or_an_idle_time_but_not_both() {
+        let lifecycle = |value: Value| parse(json!({ "lifecycle": value }));
+        for seconds in [60, 900, 172_800] {
+            let config = lifecycle(json!({ "lifetimeSeconds": seconds })).unwrap();
+            assert_eq!(config.lifecycle, Lifecycle::Lifetime { seconds });
+        }
+        let config = lifecycle(json!({ "idleSeconds": 5 })).unwrap();
+        assert_eq!(config.lifecycle, Lifecycle::Idle { seconds: 5 });
+        for wrong in [
+            json!({ "lifetimeSeconds": 59 }),
+            json!({ "lifetimeSeconds": 172_801 }),
+            json!({ "lifetimeSeconds": 60.5 }),
+            json!({ "lifetimeSeconds": "60" }),
+            json!({ "idleSeconds": 0 }),
+            json!({ "lifetimeSeconds": 60, "idleSeconds": 60 }),
+        ] {
+            let error = lifecycle(wrong.clone()).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument, "{wrong}");
+            assert!(error.message().starts_with("config.lifecycle"), "{error}");
+        }
+    }
+
+    #[test]
+    fn r11_previews_are_protected_or_public() {
+        let access = |value: Value| parse(json!({ "preview": { "access": value } }));
+        assert_eq!(access(json!("public")).unwrap().preview, Access::Public);
+        assert_eq!(
+            access(json!("protected")).unwrap().preview,
+            Access::Protected
+        );
+        assert_eq!(
+            access(json!("open")).unwrap_err().code(),
+            Code::InvalidArgument
+        );
+    }
+
+    #[test]
+    fn r12_disk_is_kept_and_memory_and_retention_are_unsupported() {
+        parse(json!({
+            "snapshots": { "preserve": "filesystem" },
+            "lifecycle": { "suspension": { "preserve": "filesystem" } },
+        }))
+        .unwrap();
+        let memory = json!("filesystem+memory");
+        for (config, feature) in [
+            (
+                json!({ "snapshots": { "preserve": memory } }),
+                "snapshots.preserve",
+            ),
+            (
+                json!({ "snapshots": { "retentionSeconds": 60 } }),
+                "snapshots.retentionSeconds",
+            ),
+            (
+                json!({ "lifecycle": { "suspension": { "preserve": memory } } }),
+                "lifecycle.suspension.preserve",
+            ),
+        ] {
+            assert_eq!(refusal(config), (Code::Unsupported, feature.to_owned()));
+        }
+        assert_eq!(
+            refusal(json!({ "snapshots": { "preserve": "disk" } })).0,
+            Code::InvalidArgument
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_at_any_level_is_refused_by_its_name() {
+        for (config, key) in [
+            (json!({ "newtork": "blocked" }), "newtork"),
+            (json!({ "resources": { "vcpu": 1 } }), "vcpu"),
+            (json!({ "lifecycle": { "lifetime": 60 } }), "lifetime"),
+            (
+                json!({ "lifecycle": { "suspension": { "keep": 1 } } }),
+                "keep",
+            ),
+            (json!({ "preview": { "acess": "public" } }), "acess"),
+            (json!({ "snapshots": { "preserv": "x" } }), "preserv"),
+            (json!({ "timeouts": { "start": 1 } }), "start"),
+        ] {
+            let error = parse(config).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument);
+            assert!(error.message().contains(&format!("{key:?}")), "{error}");
+        }
+        for wrong in [json!([]), json!("blocked"), json!(7)] {
+            assert_eq!(refusal(wrong).0, Code::InvalidArgument);
+        }
+    }
+
+    #[test]
+    fn v17_a_configuration_shows_no_key() {
+        let config = Config::parse(&json!({ "apiKey": "ak_s3cr3t" }), &Value::Null).unwrap();
+        assert!(!format!("{config:?}").contains("s3cr3t"));
+    }
+}
