@@ -80,7 +80,12 @@ impl Leaders {
         match (group, has_ended) {
             (false, true) => Ok(false),
             (true, true) if is_reused() => Ok(false),
-            (true, _) => delivered(killpg(pid, signal)),
+            // Fresh from its fork a leader has no group yet: it is all there is.
+            (true, false) => match killpg(pid, signal) {
+                Err(Errno::ESRCH) => delivered(kill(pid, signal)),
+                sent => delivered(sent),
+            },
+            (true, true) => delivered(killpg(pid, signal)),
             (false, false) => delivered(kill(pid, signal)),
         }
     }
