@@ -203,12 +203,12 @@ mod tests {
         let sent = |asked: Asked| serde_json::to_value(asked.launch_parameters()).unwrap();
         assert_eq!(
             sent(asked(Lifecycle::Lifetime { seconds: 900 })),
-            json!({ "keep_alive_time_seconds": 900.0, "network_policy_id": "np_1" })
+            json!({ "keep_alive_time_seconds": 900, "network_policy_id": "np_1" })
         );
         assert_eq!(
             sent(asked(Lifecycle::Idle { seconds: 60 })),
             json!({
-                "after_idle": { "idle_time_seconds": 60.0, "on_idle": "suspend" },
+                "after_idle": { "idle_time_seconds": 60, "on_idle": "suspend" },
                 "network_policy_id": "np_1",
             })
         );
@@ -216,9 +216,9 @@ mod tests {
             sent(custom()),
             json!({
                 "resource_size_request": "CUSTOM_SIZE",
-                "custom_cpu_cores": 16.0,
-                "custom_gb_memory": 32.0,
-                "keep_alive_time_seconds": 900.0,
+                "custom_cpu_cores": 16,
+                "custom_gb_memory": 32,
+                "keep_alive_time_seconds": 900,
                 "network_policy_id": "np_1",
             })
         );

@@ -268,7 +268,7 @@ mod tests {
                 "environment_variables": { "TOKEN": ENV_VALUE },
                 "metadata": { "beachside_operation": "op-1", "beachside_submission": "sub-1" },
                 "launch_parameters": {
-                    "keep_alive_time_seconds": 900.0,
+                    "keep_alive_time_seconds": 900,
                     "network_policy_id": "np_1",
                 },
                 "tunnel": { "auth_mode": "authenticated" },
@@ -416,7 +416,7 @@ mod tests {
         let (_, script) = create(config(), &with(json!(60)), vec![made(json!({}))]).await;
         assert_eq!(
             script.json(0)["launch_parameters"]["keep_alive_time_seconds"],
-            json!(60.0)
+            json!(60)
         );
         for wrong in [json!(59), json!(172_801), json!(60.5), json!("60")] {
             let (result, script) = create(config(), &with(wrong), vec![]).await;

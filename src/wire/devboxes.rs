@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::number;
+
 /// A Devbox, as far as the adapter looks.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -58,13 +60,22 @@ pub struct LaunchParameters {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_size_request: Option<String>,
     /// Only with `CUSTOM_SIZE`; the service knows 0.5.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "number::write"
+    )]
     pub custom_cpu_cores: Option<f64>,
     /// GiB, only with `CUSTOM_SIZE`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "number::write"
+    )]
     pub custom_gb_memory: Option<f64>,
     /// Lifetime in seconds, not an idle time.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "number::write"
+    )]
     pub keep_alive_time_seconds: Option<f64>,
     /// What happens when it is idle. Overrides the lifetime.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +114,10 @@ pub struct Lifecycle {
 #[serde(default)]
 pub struct AfterIdle {
     /// Idle seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "number::write"
+    )]
     pub idle_time_seconds: Option<f64>,
     /// `suspend` or `shutdown`.
     #[serde(skip_serializing_if = "Option::is_none")]

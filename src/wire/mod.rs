@@ -10,6 +10,7 @@ pub mod blueprints;
 pub mod devboxes;
 pub mod executions;
 pub mod files;
+mod number;
 pub mod policies;
 pub mod snapshots;
 pub mod text;
