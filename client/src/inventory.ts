@@ -22,14 +22,14 @@ export type InventoryItem = SandboxSummary | SnapshotSummary | VolumeInfo;
 interface Kind {
   readonly name: string;
   readonly feature: Feature;
-  fetch(connection: Connection, page: PageRequest, call: Call): Promise<AdapterPage<InventoryItem>>;
+  load(connection: Connection, page: PageRequest, call: Call): Promise<AdapterPage<InventoryItem>>;
 }
 
 const KINDS: readonly Kind[] = [
   {
     name: "sandbox",
     feature: "sandboxes.list",
-    fetch: async (connection, page, call) =>
+    load: async (connection, page, call) =>
       converted(await connection.adapter.listSandboxes(page, call), (record) =>
         sandboxSummary(record, foundSandbox(connection, record)),
       ),
@@ -37,7 +37,7 @@ const KINDS: readonly Kind[] = [
   {
     name: "snapshot",
     feature: "snapshots.list",
-    fetch: async (connection, page, call) =>
+    load: async (connection, page, call) =>
       converted(await connection.adapter.listSnapshots(page, call), (record) =>
         snapshotSummary(record, foundSnapshot(connection, record)),
       ),
@@ -45,7 +45,7 @@ const KINDS: readonly Kind[] = [
   {
     name: "volume",
     feature: "volumes.list",
-    fetch: async (connection, page, call) =>
+    load: async (connection, page, call) =>
       converted(
         await adapterVolumes(connection, "inventory", "volumes.list").list(page, call),
         (record) => volumeInfo(record, foundVolume(connection, record)),
@@ -60,7 +60,7 @@ export function inventory(
   return list(connection, options, {
     operation: "inventory",
     keys: [],
-    fetch: async (page, _given, call) => {
+    load: async (page, _given, call) => {
       const listed = KINDS.filter(
         (kind) => connection.capability(kind.feature).status !== "unsupported",
       );
@@ -68,7 +68,7 @@ export function inventory(
       const index = at === undefined ? 0 : listed.findIndex((kind) => kind.name === at.kind);
       const kind = listed[index];
       if (kind === undefined) throw invalid("cursor is not one that inventory() gave.");
-      const { items, cursor, coverage } = await kind.fetch(
+      const { items, cursor, coverage } = await kind.load(
         connection,
         { limit: page.limit, ...(at?.cursor == null ? {} : { cursor: at.cursor }) },
         call,

@@ -34,16 +34,16 @@ export interface Page<Item> {
  * first page on, requesting pages as they are needed.
  */
 export class List<Item> implements PromiseLike<Page<Item>>, AsyncIterable<Item> {
-  readonly #fetch: (cursor?: string) => Promise<Page<Item>>;
+  readonly #load: (cursor?: string) => Promise<Page<Item>>;
   #page: Promise<Page<Item>> | undefined;
 
-  /** @internal `fetch` without a cursor gives the list's first page. */
-  constructor(fetch: (cursor?: string) => Promise<Page<Item>>) {
-    this.#fetch = fetch;
+  /** @internal `load` without a cursor gives the list's first page. */
+  constructor(load: (cursor?: string) => Promise<Page<Item>>) {
+    this.#load = load;
   }
 
   #first(): Promise<Page<Item>> {
-    this.#page ??= this.#fetch();
+    this.#page ??= this.#load();
     return this.#page;
   }
 
@@ -83,7 +83,7 @@ export class List<Item> implements PromiseLike<Page<Item>>, AsyncIterable<Item> 
         });
       }
       seen.add(cursor);
-      page = await this.#fetch(cursor);
+      page = await this.#load(cursor);
     }
   }
 
@@ -97,7 +97,7 @@ export interface Listing<Record, Item, Key extends string> {
   readonly operation: string;
   /** Options besides `limit`, `cursor` and `signal`. */
   readonly keys: readonly Key[];
-  fetch(
+  load(
     page: PageRequest,
     given: { readonly [K in Key]?: unknown },
     call: Call,
@@ -109,7 +109,7 @@ export interface Listing<Record, Item, Key extends string> {
 export function list<Record, Item, Key extends string>(
   connection: Connection,
   options: unknown,
-  { operation, keys, fetch, item }: Listing<Record, Item, Key>,
+  { operation, keys, load, item }: Listing<Record, Item, Key>,
 ): List<Item> {
   return new List((cursor) =>
     connection.read(operation, options, [...keys, "limit", "cursor"], async (given, call) => {
@@ -120,7 +120,7 @@ export function list<Record, Item, Key extends string>(
       const start = given.cursor === undefined ? undefined : text("cursor", given.cursor);
       const at = cursor ?? start;
       const request = { limit, ...(at === undefined ? {} : { cursor: at }) };
-      const page = await fetch(request, given, call);
+      const page = await load(request, given, call);
       return { items: page.items.map(item), cursor: page.cursor, coverage: page.coverage };
     }),
   );

@@ -110,7 +110,7 @@ export class Sandboxes {
     return list(this.#connection, options, {
       operation: "sandbox_list",
       keys: ["state"],
-      fetch: (page, given, call) => {
+      load: (page, given, call) => {
         this.#connection.require("sandbox_list", "sandboxes.list");
         const state = optional("state", given.state, (value) => oneOf("state", value, STATES));
         return this.#connection.adapter.listSandboxes({ ...page, ...state }, call);

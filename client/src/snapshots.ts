@@ -39,7 +39,7 @@ export class Snapshots {
     return list(this.#connection, options, {
       operation: "snapshot_list",
       keys: [],
-      fetch: (page, _given, call) => {
+      load: (page, _given, call) => {
         this.#connection.require("snapshot_list", "snapshots.list");
         return this.#connection.adapter.listSnapshots(page, call);
       },

@@ -78,7 +78,7 @@ export class Volumes {
     return list(connection, options, {
       operation: "volume_list",
       keys: [],
-      fetch: (page, _given, call) =>
+      load: (page, _given, call) =>
         adapterVolumes(connection, "volume_list", "volumes.list").list(page, call),
       item: (record) => volumeInfo(record, foundVolume(connection, record)),
     });
