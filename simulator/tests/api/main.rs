@@ -16,6 +16,7 @@ mod files;
 mod first_light;
 mod journal;
 mod lifecycle;
+mod plain;
 mod policies;
 mod secrets_and_tunnels;
 mod snapshots;

@@ -69,6 +69,8 @@ impl Surroundings {
             .join("upper")
             .join(config.user.home.trim_start_matches('/'));
         let (temporary, shells) = (place.box_dir.join("tmp"), place.box_dir.join("shells"));
+        // Pipes of shells that a suspend cut off; the next ones may get the same names.
+        let _ = std::fs::remove_dir_all(&shells);
         for dir in [&home, &temporary, &shells] {
             DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         }
