@@ -68,12 +68,12 @@ suite("blueprints", (c) => {
 
   test("[SDK59] a blueprint makes a Devbox in which its setup has run", async (t) => {
     const blueprint = await built(t, {
-      system_setup_commands: ["echo prepared > /home/user/prepared.txt"],
+      system_setup_commands: ['echo prepared > "$HOME/prepared.txt"'],
     });
     const box = await blueprint.createDevbox({ name: "prepared" });
     t.after(() => box.shutdown());
     assert.equal((await box.getInfo()).blueprint_id, blueprint.id);
-    assert.equal(await box.file.read({ file_path: "/home/user/prepared.txt" }), "prepared\n");
+    assert.equal(await box.file.read({ file_path: "prepared.txt" }), "prepared\n");
   });
 
   test("[SDK59] a blueprint is deleted once and deleting it again is no error", async (t) => {
