@@ -48,10 +48,6 @@ impl Connection {
     }
 
     /// Opens a stream and passes a 2xx on; any other answer is read and made an error.
-    #[expect(
-        dead_code,
-        reason = "the verb that follows a process is its first caller"
-    )]
     pub(super) async fn open_stream(
         &self,
         request: &Request,

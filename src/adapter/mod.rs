@@ -27,6 +27,7 @@ mod network;
 mod pages;
 mod poll;
 mod preview;
+pub mod processes;
 pub mod records;
 mod refused;
 mod sandbox_view;

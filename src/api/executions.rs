@@ -9,6 +9,19 @@ use crate::message::Request;
 use crate::wire::devboxes::WaitForStatus;
 use crate::wire::executions::{Execute, Kill};
 
+/// One of the two streams of an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// How long a stream may be silent beyond the ordinary limit. The service ends
+/// an idle one itself, after 25 to 30 s (inferred).
+const STREAM_SILENCE: Duration = Duration::from_secs(60);
+
 /// Longest hold of a start and of a wait (certain: the published specification).
 pub const MAX_HOLD_SECONDS: u32 = 25;
 
@@ -81,6 +94,20 @@ pub fn kill_group(devbox_id: &str, execution_id: &str) -> Result<Request> {
     Ok(Request::mutation(path, body))
 }
 
+/// `GET …/executions/{id}/stream_stdout_updates?offset=N` or its twin: the
+/// output from byte N on, then what follows, to the end of the execution.
+/// Can be opened again after the end (certain: the official client does it).
+#[must_use]
+pub fn stream(devbox_id: &str, execution_id: &str, output: Output, offset: u64) -> Request {
+    let route = match output {
+        Output::Stdout => "stream_stdout_updates",
+        Output::Stderr => "stream_stderr_updates",
+    };
+    let mut path = path(["devboxes", devbox_id, "executions", execution_id, route]);
+    query(&mut path, "offset", &offset.to_string());
+    Request::stream(path, STREAM_SILENCE)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -115,6 +142,16 @@ mod tests {
             let wait = wait_for_end("d", "e", asked).unwrap();
             assert_eq!(body(&wait)["timeout_seconds"], sent);
         }
+    }
+
+    #[test]
+    fn r21_a_stream_is_opened_at_an_offset() {
+        let request = stream("dbx_1", "exec/1", Output::Stderr, 42);
+        assert_eq!(
+            request.path,
+            "/v1/devboxes/dbx_1/executions/exec%2F1/stream_stderr_updates?offset=42"
+        );
+        assert_eq!(request.kind, Kind::Stream);
     }
 
     #[test]
