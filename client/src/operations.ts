@@ -11,7 +11,13 @@
 import type { Call, Markers } from "./adapter.js";
 import { callback, optionsOf, signalOf } from "./arguments.js";
 import { adapterOutcome, type Connection, cancelled } from "./connection.js";
-import { type BeachsideError, type ErrorCode, enrich, isBeachsideError } from "./errors.js";
+import {
+  type BeachsideError,
+  captureStack,
+  type ErrorCode,
+  enrich,
+  isBeachsideError,
+} from "./errors.js";
 import { uniqueId } from "./identifiers.js";
 import type { Outcome } from "./outcome.js";
 import { frozenCopy } from "./reference-checks.js";
@@ -142,6 +148,7 @@ class Submission<First, Result> {
   readonly #mutation: Mutation<First, Result>;
   readonly #ownership: Ownership;
   #first: Promise<First> | undefined;
+  #sentUnder: AbortSignal | undefined;
   #known: Outcome = {};
   #result: { readonly value: Result } | undefined;
 
@@ -176,6 +183,7 @@ class Submission<First, Result> {
   }
 
   start(signal: AbortSignal | undefined): void {
+    this.#sentUnder = signal;
     this.#first = this.#send(signal);
     // A wait() that never comes must not end the process with an unhandled rejection.
     this.#first.catch(() => {});
@@ -190,7 +198,10 @@ class Submission<First, Result> {
     const stopped = (at: AbortSignal) =>
       cancelled(kind, at, { ...this.#base(), submitted: true, ...this.#known });
     try {
-      const first = await untilAborted(this.#started(), signal, () =>
+      // Under a signal that the adapter sees itself, the adapter has the last
+      // word: it may still send a kill, and knows how that went.
+      const raced = signal === this.#sentUnder ? undefined : signal;
+      const first = await untilAborted(this.#started(), raced, () =>
         stopped(signal as AbortSignal),
       );
       if (signal?.aborted === true) throw stopped(signal);
@@ -200,7 +211,10 @@ class Submission<First, Result> {
       this.#result = { value };
       return value;
     } catch (error) {
-      throw this.#explain(error);
+      const explained = this.#explain(error);
+      // It may have failed before this wait began, away from who waits now.
+      captureStack(explained, this.wait);
+      throw explained;
     }
   }
 
