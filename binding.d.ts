@@ -25,12 +25,17 @@ export declare class Cancellation {
 
 /** A connection to one account. */
 export declare class Connection {
+  /** `stdin` apart from the rest, because the loader checks its buffer. */
+  exec(request: import('./client/dist/adapter.js').ExecRequest, stdin: Uint8Array | undefined, cancellation?: Cancellation): Promise<import('./client/dist/adapter.js').ExecRecord>
   /** The account's id. */
   get account(): string
   /** What the connection can do, as JSON text. */
   get capabilities(): string
   /** Ends the connection. Twice is fine. */
   close(): void
+  readFile(request: { readonly sandboxId: string, readonly path: string }, cancellation?: Cancellation): Promise<Uint8Array>
+  /** `content` apart from the rest, because the loader checks its buffer. */
+  writeFile(request: import('./client/dist/adapter.js').WriteFileRequest, content: Uint8Array, cancellation?: Cancellation): Promise<void>
   createSandbox(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
   waitForSandbox(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
   inspectSandbox(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
@@ -40,6 +45,12 @@ export declare class Connection {
   listSandboxes(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
   findSandboxes(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
   preview(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
+  captureSnapshot(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
+  waitForSnapshot(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
+  inspectSnapshot(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
+  listSnapshots(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
+  deleteSnapshot(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
+  findSnapshots(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
 }
 
 /** `AdapterOutcome` of the client. */

@@ -6,17 +6,18 @@
  */
 
 const { run } = require("./calls.js");
-const { json } = require("./values.js");
+const { bytes, json } = require("./values.js");
 
 /** @import * as Adapter from "../client/dist/adapter.js" */
-/** @import { Connection as Native } from "../binding.js" */
+/** @import { Cancellation, Connection as Native } from "../binding.js" */
 
 /**
  * Verbs whose request and record cross as JSON text.
  *
  * @typedef {"createSandbox" | "waitForSandbox" | "inspectSandbox" | "listSandboxes"
  *   | "suspendSandbox" | "resumeSandbox" | "destroySandbox" | "preview"
- *   | "findSandboxes"} JsonVerb
+ *   | "findSandboxes" | "captureSnapshot" | "waitForSnapshot" | "inspectSnapshot"
+ *   | "listSnapshots" | "deleteSnapshot" | "findSnapshots"} JsonVerb
  */
 
 class Connection {
@@ -69,14 +70,66 @@ class Connection {
     return this.#json("destroySandbox", request, call);
   }
 
+  /** @type {Adapter.AdapterConnection["exec"]} */
+  exec(request, call) {
+    const start = (/** @type {Cancellation | undefined} */ cancellation) => {
+      const { stdin } = request;
+      const input = stdin === undefined ? undefined : bytes("stdin", stdin);
+      return this.#native.exec(request, input, cancellation);
+    };
+    return run(call, start, asItIs);
+  }
+
+  /** @type {Adapter.AdapterConnection["readFile"]} */
+  readFile(request, call) {
+    return run(call, (cancellation) => this.#native.readFile(request, cancellation), asItIs);
+  }
+
+  /** @type {Adapter.AdapterConnection["writeFile"]} */
+  writeFile(request, call) {
+    const start = (/** @type {Cancellation | undefined} */ cancellation) =>
+      this.#native.writeFile(request, bytes("content", request.content), cancellation);
+    return run(call, start, asItIs);
+  }
+
   /** @type {Adapter.AdapterConnection["preview"]} */
   preview(request, call) {
     return this.#json("preview", request, call);
   }
 
+  /** @type {Adapter.AdapterConnection["captureSnapshot"]} */
+  captureSnapshot(request, call) {
+    return this.#json("captureSnapshot", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["waitForSnapshot"]} */
+  waitForSnapshot(request, call) {
+    return this.#json("waitForSnapshot", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["inspectSnapshot"]} */
+  inspectSnapshot(request, call) {
+    return this.#json("inspectSnapshot", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["listSnapshots"]} */
+  listSnapshots(request, call) {
+    return this.#json("listSnapshots", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["deleteSnapshot"]} */
+  deleteSnapshot(request, call) {
+    return this.#json("deleteSnapshot", request, call);
+  }
+
   /** @type {Adapter.AdapterConnection["findSandboxes"]} */
   findSandboxes(request, call) {
     return this.#json("findSandboxes", request, call);
+  }
+
+  /** @type {Adapter.AdapterConnection["findSnapshots"]} */
+  findSnapshots(request, call) {
+    return this.#json("findSnapshots", request, call);
   }
 
   async close() {
@@ -92,6 +145,14 @@ class Connection {
     const native = this.#native;
     return run(call, (cancellation) => native[verb](json(verb, request), cancellation), JSON.parse);
   }
+}
+
+/**
+ * @template T
+ * @param {T} value
+ */
+function asItIs(value) {
+  return value;
 }
 
 /**

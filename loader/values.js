@@ -62,10 +62,9 @@ function isPlain(value) {
  * returns. A view sends its own window of its buffer.
  *
  * @param {string} what names the value in an error
- * @param {Uint8Array | undefined} value
+ * @param {Uint8Array} value
  */
 function bytes(what, value) {
-  if (value === undefined) return undefined;
   if (!types.isUint8Array(value)) throw invalid(`${what} must be a Uint8Array.`);
   try {
     // Reads nothing, but throws for a view whose buffer was transferred away or

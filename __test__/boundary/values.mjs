@@ -25,17 +25,15 @@ export async function textCrossesWhole() {
     ["__proto__", "kept"],
     ["1", "numeric name"],
   ]);
-  assert.deepEqual(read({ command, cwd: "/tmp/ü", env, timeoutSeconds: 0.25 }), {
-    command,
-    cwd: "/tmp/ü",
-    env: Object.fromEntries(Object.entries(env)),
-    timeoutSeconds: 0.25,
-  });
+  const limits = { timeoutSeconds: 0.25, maxOutputBytes: 1_048_576 };
+  const request = { command, cwd: "/tmp/ü", env, ...limits };
+  assert.deepEqual(read(request), request);
   assert.deepEqual(read({ command: "text", cwd: undefined }), {
     command: "text",
     cwd: null,
     env: null,
     timeoutSeconds: null,
+    maxOutputBytes: null,
   });
 }
 
@@ -61,6 +59,9 @@ export async function wrongTypesAreRefusedByName() {
   refused(() => read({ command: "x", env: ["A=1"] }), /env must be an object/);
   refused(() => read({ command: "x", env: { A: 1 } }), /env\.A must be a string/);
   refused(() => read({ command: "x", timeoutSeconds: "1" }), /timeoutSeconds must be a number/);
+  for (const maxOutputBytes of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+    refused(() => read({ command: "x", maxOutputBytes }), /maxOutputBytes must be a whole number/);
+  }
 }
 
 export async function aViewSendsItsWindow() {

@@ -41,3 +41,7 @@ mod wait;
 
 pub use call::Call;
 pub use connection::Connection;
+pub use exec::{ExecRecord, ExecRequest};
+pub use files::{ReadFileRequest, WriteFileRequest};
+
+pub use crate::shell::Program;

@@ -16,21 +16,21 @@ use bytes::Bytes;
 use napi::bindgen_prelude::{JsObjectValue, JsValue, Object, Uint8ArraySlice, Unknown};
 use napi::{JsString, KeyCollectionMode, KeyConversion, KeyFilter, ValueType};
 
+use crate::adapter::Program;
 use crate::error::{Error, Result};
 
 /// A request object. Every read may run a getter of the caller's, so a field
 /// is read once.
 pub(super) struct Arguments<'env>(Object<'env>);
 
-/// An array is argv, a string is shell text.
-pub(super) enum TextOrList {
-    Text(String),
-    List(Vec<String>),
-}
-
 impl<'env> Arguments<'env> {
     pub(super) fn of(object: Object<'env>) -> Self {
         Self(object)
+    }
+
+    pub(super) fn text(&self, name: &str) -> Result<String> {
+        self.optional_text(name)?
+            .ok_or_else(|| wrong(name, "a string"))
     }
 
     pub(super) fn optional_text(&self, name: &str) -> Result<Option<String>> {
@@ -39,11 +39,12 @@ impl<'env> Arguments<'env> {
             .transpose()
     }
 
-    pub(super) fn text_or_list(&self, name: &str) -> Result<TextOrList> {
+    /// What to run: an array is argv, a string is shell text.
+    pub(super) fn program(&self, name: &str) -> Result<Program> {
         const WANTED: &str = "a string or an array of strings";
         let value = self.field(name)?.ok_or_else(|| wrong(name, WANTED))?;
         if is(&value, ValueType::String) {
-            return text(&value, name).map(TextOrList::Text);
+            return text(&value, name).map(Program::ShellText);
         }
         if !readable(value.is_array(), name)? {
             return Err(wrong(name, WANTED));
@@ -53,7 +54,7 @@ impl<'env> Arguments<'env> {
         (0..length)
             .map(|index| text(&readable(list.get_element(index), name)?, name))
             .collect::<Result<_>>()
-            .map(TextOrList::List)
+            .map(Program::Arguments)
     }
 
     pub(super) fn optional_number(&self, name: &str) -> Result<Option<f64>> {
@@ -70,6 +71,18 @@ impl<'env> Arguments<'env> {
             name,
         )
         .map(Some)
+    }
+
+    /// A whole number of 0 or more that fits the type.
+    pub(super) fn optional_whole<N: TryFrom<u64>>(&self, name: &str) -> Result<Option<N>> {
+        let Some(number) = self.optional_number(name)? else {
+            return Ok(None);
+        };
+        let whole = (number >= 0.0 && number.fract() == 0.0).then_some(number as u64);
+        let fitting = whole.and_then(|whole| N::try_from(whole).ok());
+        fitting
+            .map(Some)
+            .ok_or_else(|| wrong(name, "a whole number of 0 or more"))
     }
 
     /// A record of strings, such as `env`. Own enumerable keys, `__proto__` included.

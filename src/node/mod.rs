@@ -13,20 +13,21 @@
     reason = "napi's macro exports items to JavaScript, and asks for `pub`"
 )]
 
-#[cfg(feature = "test-hooks")]
 mod arguments;
-#[cfg(feature = "test-hooks")]
 mod bytes;
 mod calls;
 mod cancellation;
+mod commands;
 mod connection;
 mod dispatcher;
 mod environment;
 mod errors;
+mod files;
 mod json;
 mod panics;
 mod runtime;
 mod sandboxes;
+mod snapshots;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;
 

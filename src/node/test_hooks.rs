@@ -14,11 +14,12 @@ use napi::bindgen_prelude::{JsValue, Object, Uint8ArraySlice};
 use napi_derive::napi;
 use tokio::time::sleep;
 
-use super::arguments::{Arguments, TextOrList, copied};
+use super::arguments::{Arguments, copied};
 use super::bytes::uint8_array;
 use super::calls::{now, start, start_as};
 use super::cancellation::{Cancellation, call};
 use super::dispatcher::Promise;
+use crate::adapter::Program;
 use crate::error::{Code, Error, Killed, PartialOutput};
 
 static LIVE: AtomicU32 = AtomicU32::new(0);
@@ -206,15 +207,16 @@ pub fn test_bytes_in<'env>(
 pub fn test_arguments(env: &Env, request: Object<'_>) -> napi::Result<String> {
     now(env, || {
         let arguments = Arguments::of(request);
-        let command = match arguments.text_or_list("command")? {
-            TextOrList::Text(text) => serde_json::json!(text),
-            TextOrList::List(list) => serde_json::json!(list),
+        let command = match arguments.program("command")? {
+            Program::ShellText(text) => serde_json::json!(text),
+            Program::Arguments(list) => serde_json::json!(list),
         };
         let read = serde_json::json!({
             "command": command,
             "cwd": arguments.optional_text("cwd")?,
             "env": arguments.optional_texts_by_name("env")?,
             "timeoutSeconds": arguments.optional_number("timeoutSeconds")?,
+            "maxOutputBytes": arguments.optional_whole::<u64>("maxOutputBytes")?,
         });
         Ok(read.to_string())
     })
