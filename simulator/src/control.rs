@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::error::{ApiError, ApiResult};
 use crate::faults::Rule;
-use crate::routes::{Lenient, Query};
+use crate::routes::{Exact, Query};
 use crate::state::World;
 use crate::state::accounts::AccountChange;
 use crate::state::evictions::Eviction;
@@ -67,7 +66,7 @@ async fn faults(State(world): State<Arc<World>>) -> Json<Value> {
     Json(json!({ "faults": world.faults.view() }))
 }
 
-async fn add_fault(State(world): State<Arc<World>>, Lenient(rule): Lenient<Rule>) -> Json<Value> {
+async fn add_fault(State(world): State<Arc<World>>, Exact(rule): Exact<Rule>) -> Json<Value> {
     Json(json!({ "id": world.faults.add(rule) }))
 }
 
@@ -91,10 +90,10 @@ async fn settings(State(world): State<Arc<World>>) -> Json<Value> {
     Json(json!(*world.settings.get()))
 }
 
-/// Read as it stands: here `null` is a value, it clears a switch.
-async fn change_settings(State(world): State<Arc<World>>, body: Bytes) -> ApiResult<Json<Value>> {
-    let patch: Value = serde_json::from_slice(&body)
-        .map_err(|error| ApiError::bad_request(format!("malformed JSON body: {error}")))?;
+async fn change_settings(
+    State(world): State<Arc<World>>,
+    Exact(patch): Exact<Value>,
+) -> ApiResult<Json<Value>> {
     let changed = world
         .settings
         .patch(&patch)
@@ -104,7 +103,7 @@ async fn change_settings(State(world): State<Arc<World>>, body: Bytes) -> ApiRes
 
 async fn change_account(
     State(world): State<Arc<World>>,
-    Lenient(change): Lenient<AccountChange>,
+    Exact(change): Exact<AccountChange>,
 ) -> Json<Value> {
     Json(world.accounts.change(change, world.clock.now_ms()))
 }
@@ -148,7 +147,7 @@ async fn devboxes(State(world): State<Arc<World>>) -> Json<Value> {
 async fn play_script(
     State(world): State<Arc<World>>,
     Path(id): Path<String>,
-    Lenient(script): Lenient<Script>,
+    Exact(script): Exact<Script>,
 ) -> ApiResult<Json<Value>> {
     let devbox = world
         .devboxes
@@ -168,7 +167,7 @@ struct Evict {
 
 async fn announce_eviction(
     State(world): State<Arc<World>>,
-    Lenient(request): Lenient<Evict>,
+    Exact(request): Exact<Evict>,
 ) -> ApiResult<Json<Value>> {
     let id = request.devbox_id;
     let devbox = world
@@ -200,7 +199,7 @@ struct Advance {
 
 async fn advance_clock(
     State(world): State<Arc<World>>,
-    Lenient(step): Lenient<Advance>,
+    Exact(step): Exact<Advance>,
 ) -> ApiResult<Json<Value>> {
     let step = std::time::Duration::try_from_secs_f64(step.advance_seconds)
         .map_err(|_error| ApiError::bad_request("advance_seconds must not be negative"))?;

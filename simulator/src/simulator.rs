@@ -105,6 +105,11 @@ impl Simulator {
         self.world.journal.unexpected()
     }
 
+    /// Asks it to end; dropping it waits until it has.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
     /// Resolves when the simulator has been asked to end.
     pub async fn stopped(&self) {
         self.stop.cancelled().await;

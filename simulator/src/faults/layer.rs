@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::header::LOCATION;
+use http::header::{AUTHORIZATION, LOCATION};
 use http::{HeaderValue, StatusCode, Uri};
 
 use super::reply;
@@ -27,17 +27,26 @@ pub(crate) async fn apply(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let uri = request.uri();
-    let hits = Arc::new(world.faults.hits(request.method(), uri.path(), uri.query()));
+    let slot = request.extensions().get::<Slot>().cloned();
+    let hits = {
+        let entry = slot.as_ref().map(lock_entry);
+        let body = entry.as_ref().and_then(|entry| entry.body.as_ref());
+        Arc::new(world.faults.hits(request.method(), request.uri(), body))
+    };
     if hits.is_empty() {
         return next.run(request).await;
     }
-    if let Some(slot) = request.extensions().get::<Slot>() {
+    if let Some(slot) = &slot {
         lock_entry(slot).faults = hits.ids().map(str::to_owned).collect();
     }
+    let authorization = request.headers().get(AUTHORIZATION).cloned();
     let connection = request.extensions().get::<Arc<Connection>>().cloned();
-    if let Some(response) = before(&world, &hits, request.uri()).await {
-        return after(&world, &hits, connection, response, Acted::No).await;
+    let sender = Sender {
+        connection,
+        authorization,
+    };
+    if let Some(response) = before(&world, &hits, &sender, request.uri()).await {
+        return after(&world, &hits, &sender, response, Acted::No).await;
     }
     for action in hits.actions() {
         if let Action::List(fault) = action {
@@ -46,7 +55,13 @@ pub(crate) async fn apply(
     }
     request.extensions_mut().insert(Arc::clone(&hits));
     let response = next.run(request).await;
-    after(&world, &hits, connection, response, Acted::Yes).await
+    after(&world, &hits, &sender, response, Acted::Yes).await
+}
+
+/// Who sent the request, as far as an action needs it.
+struct Sender {
+    connection: Option<Arc<Connection>>,
+    authorization: Option<HeaderValue>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -55,13 +70,13 @@ enum Acted {
     No,
 }
 
-async fn before(world: &World, hits: &Hits, uri: &Uri) -> Option<Response> {
+async fn before(world: &World, hits: &Hits, sender: &Sender, uri: &Uri) -> Option<Response> {
     for action in hits.actions() {
         match action {
             Action::Latency(wait) => {
                 tokio::time::sleep(Duration::from_millis(wait.milliseconds)).await;
             }
-            Action::Refuse(reply) => return Some(reply.respond()),
+            Action::Refuse(reply) => return Some(reply.respond(sender.authorization.as_ref())),
             Action::RateLimit(limit) => {
                 let refusal = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate limit exceeded");
                 let retry_after = limit.retry_after.as_deref();
@@ -87,7 +102,7 @@ async fn before(world: &World, hits: &Hits, uri: &Uri) -> Option<Response> {
 async fn after(
     world: &World,
     hits: &Hits,
-    connection: Option<Arc<Connection>>,
+    sender: &Sender,
     mut response: Response,
     acted: Acted,
 ) -> Response {
@@ -97,7 +112,9 @@ async fn after(
                 tokio::time::sleep(Duration::from_millis(wait.milliseconds)).await;
                 response
             }
-            Action::ReplaceReply(reply) if acted == Acted::Yes => reply.respond(),
+            Action::ReplaceReply(reply) if acted == Acted::Yes => {
+                reply.respond(sender.authorization.as_ref())
+            }
             Action::EditReply(edit) => reply::edit(response, edit).await,
             Action::List(fault) => {
                 reply::rewrite_json(response, |page| fault.spoil_page(page)).await
@@ -111,7 +128,7 @@ async fn after(
             Action::TruncateReply(cut) => reply::truncate(response, cut.bytes),
             Action::SlowReply(slow) => reply::slow_down(response, *slow),
             Action::CloseIdle(limit) => {
-                if let Some(connection) = &connection {
+                if let Some(connection) = &sender.connection {
                     connection.close_when_idle_for(Duration::from_millis(limit.milliseconds));
                 }
                 response

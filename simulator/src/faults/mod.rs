@@ -6,6 +6,7 @@
 //! request; actions that change what a route means are read by that route from
 //! [`Hits`].
 
+mod cut;
 mod layer;
 mod list;
 mod reply;

@@ -1,18 +1,22 @@
 //! Answers that a rule makes up or spoils.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use futures::StreamExt;
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::cut::{End, cut_after};
 use super::rule::{Edit, Slow};
 
 /// A made-up answer. Without `body` and `text` it is the API's own error shape
@@ -25,20 +29,28 @@ pub(crate) struct Reply {
     pub(crate) headers: BTreeMap<String, String>,
     /// A JSON body.
     pub(crate) body: Option<Value>,
-    /// Any other body, `""` for none; `text/plain` unless `headers` say otherwise.
+    /// Any other body, `""` for none; `text/plain` unless `headers` say
+    /// otherwise. `{authorization}` in it is what the client sent as such.
     pub(crate) text: Option<String>,
+    /// The body goes out compressed, whether or not the client takes it.
+    #[serde(default)]
+    pub(crate) gzip: bool,
 }
 
 impl Reply {
-    pub(crate) fn respond(&self) -> Response {
+    pub(crate) fn respond(&self, authorization: Option<&HeaderValue>) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_GATEWAY);
         let mut response = match (&self.text, &self.body) {
-            (Some(text), _) => text.clone().into_response(),
-            (None, Some(body)) => axum::Json(body).into_response(),
+            (Some(text), _) => {
+                let sent = authorization.and_then(|value| value.to_str().ok());
+                let text = text.replace("{authorization}", sent.unwrap_or_default());
+                self.encoded("text/plain; charset=utf-8", text)
+            }
+            (None, Some(body)) => self.encoded("application/json", body.to_string()),
             (None, None) => {
                 let reason = status.canonical_reason().unwrap_or("refused");
-                axum::Json(json!({ "code": self.status.to_string(), "message": reason }))
-                    .into_response()
+                let body = json!({ "code": self.status.to_string(), "message": reason });
+                self.encoded("application/json", body.to_string())
             }
         };
         *response.status_mut() = status;
@@ -50,6 +62,19 @@ impl Reply {
             }
         }
         response
+    }
+
+    fn encoded(&self, content_type: &'static str, text: String) -> Response {
+        if !self.gzip {
+            return ([(CONTENT_TYPE, content_type)], text).into_response();
+        }
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        // Writing into memory does not fail.
+        let zipped = encoder
+            .write_all(text.as_bytes())
+            .and_then(|()| encoder.finish());
+        let headers = [(CONTENT_TYPE, content_type), (CONTENT_ENCODING, "gzip")];
+        (headers, zipped.unwrap_or_default()).into_response()
     }
 }
 
@@ -126,35 +151,14 @@ fn set_at(value: &mut Value, pointer: &str, replacement: Value) {
     }
 }
 
-/// The connection breaks inside the body.
-#[derive(Debug, thiserror::Error)]
-#[error("a fault ends the body here")]
-struct CutHere;
-
 /// Sends `bytes` bytes, then breaks the connection. The declared length stays,
 /// so the client can tell.
 pub(super) fn truncate(response: Response, bytes: usize) -> Response {
     response.map(|body| {
-        let mut left = bytes;
         let whole = body
             .into_data_stream()
-            .map(|chunk| chunk.map_err(|_error| CutHere));
-        let cut = whole.flat_map(move |chunk| {
-            let steps = match chunk {
-                Ok(chunk) if chunk.len() <= left => {
-                    left -= chunk.len();
-                    vec![Ok(chunk)]
-                }
-                Ok(chunk) => {
-                    let head = chunk.slice(..left);
-                    left = 0;
-                    vec![Ok(head), Err(CutHere)]
-                }
-                Err(error) => vec![Err(error)],
-            };
-            futures::stream::iter(steps)
-        });
-        Body::from_stream(cut)
+            .filter_map(|chunk| async { chunk.ok() });
+        Body::from_stream(cut_after(whole, bytes, End::Broken))
     })
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Matcher {
     pub(crate) path: Option<String>,
     /// Query parameters that must be there with these values.
     pub(crate) query: BTreeMap<String, String>,
+    /// Text that the JSON body must hold (compact, as the journal shows it).
+    pub(crate) body_contains: Option<String>,
     /// Matching requests to let pass first.
     pub(crate) after: u64,
     /// Matching requests to act on, then no more.
@@ -47,6 +49,7 @@ impl Matcher {
         method: &Method,
         path: &str,
         query: &BTreeMap<String, String>,
+        body: Option<&Value>,
     ) -> bool {
         self.method
             .as_ref()
@@ -59,6 +62,10 @@ impl Matcher {
                 .query
                 .iter()
                 .all(|(name, value)| query.get(name) == Some(value))
+            && self
+                .body_contains
+                .as_ref()
+                .is_none_or(|part| body.is_some_and(|body| body.to_string().contains(part)))
     }
 }
 

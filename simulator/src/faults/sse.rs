@@ -7,6 +7,8 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
 
+use super::cut::{End, cut_after};
+
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
@@ -99,11 +101,6 @@ pub(crate) struct SseFault {
     pub(crate) error: Option<ErrorEvent>,
 }
 
-/// The connection breaks inside the stream.
-#[derive(Debug, thiserror::Error)]
-#[error("a fault ends the stream here")]
-struct CutHere;
-
 /// The body of an event stream.
 pub(crate) fn body(
     events: impl Stream<Item = Event> + Send + 'static,
@@ -134,7 +131,15 @@ fn spoiled(events: impl Stream<Item = Event> + Send + 'static, fault: SseFault) 
     );
     let bom = fault.bom.then(|| Bytes::from_static(b"\xef\xbb\xbf"));
     let pieces = in_pieces(stream::iter(bom).chain(frames), fault.chunk_bytes);
-    Body::from_stream(cut(pieces, fault.cut_at_byte, fault.cut_clean))
+    let end = if fault.cut_clean {
+        End::Clean
+    } else {
+        End::Broken
+    };
+    match fault.cut_at_byte {
+        None => Body::from_stream(pieces.map(Ok::<_, Infallible>)),
+        Some(limit) => Body::from_stream(cut_after(pieces, limit, end)),
+    }
 }
 
 fn frame(event: &Event, fault: &SseFault) -> Bytes {
@@ -220,32 +225,6 @@ fn in_pieces(
             piece
         })
         .boxed()
-}
-
-/// Ends the stream after `limit` bytes.
-fn cut(
-    pieces: impl Stream<Item = Bytes> + Send + 'static,
-    limit: Option<usize>,
-    is_clean: bool,
-) -> stream::BoxStream<'static, Result<Bytes, CutHere>> {
-    let Some(limit) = limit else {
-        return pieces.map(Ok).boxed();
-    };
-    let mut left = Some(limit);
-    let cut = pieces.scan((), move |(), piece| {
-        let steps = left.map(|before| {
-            if piece.len() < before {
-                left = Some(before - piece.len());
-                return vec![Ok(piece)];
-            }
-            left = None;
-            let mut steps = vec![Ok(piece.slice(..before))];
-            steps.extend((!is_clean).then_some(Err(CutHere)));
-            steps
-        });
-        futures::future::ready(steps)
-    });
-    cut.flat_map(stream::iter).boxed()
 }
 
 #[cfg(test)]

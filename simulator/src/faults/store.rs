@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::extract::FromRequestParts;
-use http::Method;
 use http::request::Parts;
+use http::{Method, Uri};
 use serde_json::{Value, json};
 
 use super::rule::{Action, Rule};
@@ -154,16 +154,16 @@ impl Faults {
     }
 
     /// Counts a request and gives the rules that act on it.
-    pub(crate) fn hits(&self, method: &Method, path: &str, query: Option<&str>) -> Hits {
+    pub(crate) fn hits(&self, method: &Method, uri: &Uri, body: Option<&Value>) -> Hits {
         let mut book = self.lock();
         if book.rules.is_empty() {
             return Hits::default();
         }
-        let query: BTreeMap<_, _> = crate::routes::query_pairs(query).collect();
+        let query: BTreeMap<_, _> = crate::routes::query_pairs(uri.query()).collect();
         let mut hits = Vec::new();
         for active in &mut book.rules {
             let matcher = &active.rule.matcher;
-            if !matcher.fits(method, path, &query) {
+            if !matcher.fits(method, uri.path(), &query, body) {
                 continue;
             }
             active.seen += 1;

@@ -44,7 +44,7 @@ pub(crate) async fn authenticate(
         .get(AUTHORIZATION)
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.strip_prefix("Bearer "));
-    match key.and_then(|key| world.accounts.id_for_key(key)) {
+    match key.and_then(|key| world.accounts.for_api_key(key)) {
         Some(account_id) => {
             request.extensions_mut().insert(Caller { account_id });
             next.run(request).await

@@ -1,11 +1,11 @@
-//! Reading JSON bodies the way a lenient server does.
+//! Reading JSON bodies.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 
 /// A JSON body in which `null` is absent and nothing at all is `{}`. The
 /// content type is not looked at: official clients send `application/json`
@@ -17,20 +17,39 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Lenient<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let bytes = Bytes::from_request(request, state)
-            .await
-            .map_err(|error| ApiError::bad_request(error.body_text()))?;
-        let mut value = if bytes.iter().all(u8::is_ascii_whitespace) {
-            Value::Object(serde_json::Map::new())
-        } else {
-            serde_json::from_slice(&bytes)
-                .map_err(|error| ApiError::bad_request(format!("malformed JSON body: {error}")))?
-        };
+        let mut value = read(request, state).await?;
         drop_nulls(&mut value);
-        serde_json::from_value(value)
-            .map(Self)
-            .map_err(|error| ApiError::bad_request(format!("invalid request body: {error}")))
+        fit(value).map(Self)
     }
+}
+
+/// The same with every `null` kept: for the control surface, where it is a
+/// value.
+#[derive(Debug)]
+pub(crate) struct Exact<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Exact<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        fit(read(request, state).await?).map(Self)
+    }
+}
+
+async fn read(request: Request, state: &(impl Send + Sync)) -> ApiResult<Value> {
+    let bytes = Bytes::from_request(request, state)
+        .await
+        .map_err(|error| ApiError::bad_request(error.body_text()))?;
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Value::Object(serde_json::Map::new()));
+    }
+    serde_json::from_slice(&bytes)
+        .map_err(|error| ApiError::bad_request(format!("malformed JSON body: {error}")))
+}
+
+fn fit<T: DeserializeOwned>(value: Value) -> ApiResult<T> {
+    serde_json::from_value(value)
+        .map_err(|error| ApiError::bad_request(format!("invalid request body: {error}")))
 }
 
 fn drop_nulls(value: &mut Value) {

@@ -36,7 +36,7 @@ use crate::faults;
 use crate::layers::{Unexpected, authenticate, limit, record, replay};
 use crate::state::World;
 
-pub(crate) use body::Lenient;
+pub(crate) use body::{Exact, Lenient};
 
 /// The whole API with its layers, and the simulator's own control surface.
 pub(crate) fn router(world: Arc<World>) -> Router {

@@ -20,7 +20,7 @@ const KEY_PREFIX: &str = "ak_";
 pub(crate) struct AccountChange {
     /// The account; absent means the one that exists from the start.
     pub(crate) id: Option<String>,
-    /// Renames the account.
+    /// Shows it by this id from now on; what it owns stays its own.
     pub(crate) new_id: Option<String>,
     /// A key that from now on speaks for this account only.
     pub(crate) api_key: Option<String>,
@@ -31,7 +31,10 @@ pub(crate) struct AccountChange {
 
 #[derive(Debug, Clone)]
 struct Account {
-    id: Arc<str>,
+    /// What the account's resources carry; never shown.
+    key: Arc<str>,
+    /// What clients see; may be changed.
+    id: String,
     name: String,
     tier: String,
     status: String,
@@ -42,75 +45,74 @@ struct Account {
 struct Book {
     main: Arc<str>,
     accounts: HashMap<Arc<str>, Account>,
-    keys: HashMap<String, Arc<str>>,
-    pinned_key: Option<String>,
+    api_keys: HashMap<String, Arc<str>>,
+    pinned_api_key: Option<String>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Accounts(RwLock<Book>);
 
 impl Accounts {
-    pub(crate) fn new(pinned_key: Option<String>, now_ms: i64) -> Self {
-        let main = Account::new(Arc::from(ids::fresh("acc")), now_ms);
+    pub(crate) fn new(pinned_api_key: Option<String>, now_ms: i64) -> Self {
+        let main = Account::new(ids::fresh("acc"), now_ms);
         Self(RwLock::new(Book {
-            main: Arc::clone(&main.id),
-            accounts: HashMap::from([(Arc::clone(&main.id), main)]),
-            keys: HashMap::new(),
-            pinned_key,
+            main: Arc::clone(&main.key),
+            accounts: HashMap::from([(Arc::clone(&main.key), main)]),
+            api_keys: HashMap::new(),
+            pinned_api_key,
         }))
     }
 
     /// The account that a key speaks for, if the key is good.
-    pub(crate) fn id_for_key(&self, key: &str) -> Option<Arc<str>> {
+    pub(crate) fn for_api_key(&self, api_key: &str) -> Option<Arc<str>> {
         let book = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(owner) = book.keys.get(key) {
+        if let Some(owner) = book.api_keys.get(api_key) {
             return Some(Arc::clone(owner));
         }
-        let good = match &book.pinned_key {
-            Some(pinned) => pinned == key,
-            None => key.len() > KEY_PREFIX.len() && key.starts_with(KEY_PREFIX),
+        let is_good = match &book.pinned_api_key {
+            Some(pinned) => pinned == api_key,
+            None => api_key.len() > KEY_PREFIX.len() && api_key.starts_with(KEY_PREFIX),
         };
-        good.then(|| Arc::clone(&book.main))
+        is_good.then(|| Arc::clone(&book.main))
     }
 
     /// The `GET /v1/accounts/me` view.
-    pub(crate) fn view(&self, id: &str) -> Option<Value> {
+    pub(crate) fn view(&self, key: &str) -> Option<Value> {
         let book = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        book.accounts.get(id).map(Account::view)
+        book.accounts.get(key).map(Account::view)
     }
 
     /// Makes or changes an account and gives its view.
     pub(crate) fn change(&self, change: AccountChange, now_ms: i64) -> Value {
         let mut book = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let id = change.id.map_or_else(|| Arc::clone(&book.main), Arc::from);
-        let mut account = book
-            .accounts
-            .remove(&id)
-            .unwrap_or_else(|| Account::new(Arc::clone(&id), now_ms));
-        if let Some(new_id) = change.new_id {
-            account.id = Arc::from(new_id);
-            if book.main == id {
-                book.main = Arc::clone(&account.id);
+        let key = match &change.id {
+            None => Some(Arc::clone(&book.main)),
+            Some(id) => {
+                let known = book.accounts.values().find(|account| account.id == *id);
+                known.map(|account| Arc::clone(&account.key))
             }
-            for owner in book.keys.values_mut().filter(|owner| **owner == id) {
-                *owner = Arc::clone(&account.id);
-            }
-        }
+        };
+        let known = key.and_then(|key| book.accounts.remove(&key));
+        let mut account = known.unwrap_or_else(|| {
+            Account::new(change.id.unwrap_or_else(|| ids::fresh("acc")), now_ms)
+        });
+        account.id = change.new_id.unwrap_or(account.id);
         account.name = change.name.unwrap_or(account.name);
         account.tier = change.tier.unwrap_or(account.tier);
         account.status = change.account_status.unwrap_or(account.status);
-        if let Some(key) = change.api_key {
-            book.keys.insert(key, Arc::clone(&account.id));
+        if let Some(api_key) = change.api_key {
+            book.api_keys.insert(api_key, Arc::clone(&account.key));
         }
         let view = account.view();
-        book.accounts.insert(Arc::clone(&account.id), account);
+        book.accounts.insert(Arc::clone(&account.key), account);
         view
     }
 }
 
 impl Account {
-    fn new(id: Arc<str>, now_ms: i64) -> Self {
+    fn new(id: String, now_ms: i64) -> Self {
         Self {
+            key: Arc::from(ids::token(21)),
             id,
             name: "Simulated account".to_owned(),
             tier: "ACCOUNT_TIER_PRO".to_owned(),
@@ -122,7 +124,7 @@ impl Account {
     /// `created_at` is a string on the service; its format is unknown.
     fn view(&self) -> Value {
         json!({
-            "id": &*self.id,
+            "id": self.id,
             "name": self.name,
             "tier": self.tier,
             "account_status": self.status,
