@@ -148,7 +148,10 @@ impl Execution {
             self.status.send_replace(ExecutionStatus::Running);
             if self.killed.is_cancelled() {
                 // It came to run at the very moment it was killed in its queue.
-                self.process.kill(KillScope::Group).await.unwrap_or_default();
+                self.process
+                    .kill(KillScope::Group)
+                    .await
+                    .unwrap_or_default();
             }
         }
         let over = async {

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::Target;
 use super::start::check_start_failure;
+use crate::adapter::execution::is_completed;
 use crate::adapter::poll::Pace;
 use crate::adapter::{Call, Connection};
 use crate::api::answer::parse;
@@ -214,7 +215,7 @@ pub(super) fn is_passing(error: &Error) -> bool {
 /// `PROTOCOL` for an end without an exit code, which is never taken for 0; the
 /// reason where the command was never started.
 pub(super) fn ended(view: &Execution, target: &Target) -> Result<Option<Ended>> {
-    if view.status.as_deref() != Some("completed") {
+    if !is_completed(view) {
         return Ok(None);
     }
     let code = view

@@ -66,12 +66,12 @@ struct Inner {
 }
 
 /// The execution that a handle is about.
-#[derive(Debug)]
 struct Target {
     sandbox_id: String,
     id: String,
     /// The call's name in the guest, where this connection started it.
     nonce: Option<Nonce>,
+    cwd: Option<String>,
     mode: OnceLock<OffsetMode>,
 }
 
@@ -283,6 +283,7 @@ impl Connection {
             sandbox_id: request.sandbox_id.clone(),
             id: request.process_id.clone(),
             nonce: None,
+            cwd: None,
             mode: OnceLock::new(),
         };
         let view = view(self, &target, "process_open", call).await?;

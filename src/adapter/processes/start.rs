@@ -13,13 +13,14 @@ use uuid::Uuid;
 use super::exit::{Exit, ended};
 use super::records::{CommandInput, StartRequest};
 use super::{Process, Target, view};
+use crate::adapter::exec::refusal::{refused, unrepresentable};
+use crate::adapter::transfer::Upload;
 use crate::adapter::{Call, Connection};
 use crate::api::answer::parse;
-use crate::api::{executions, files};
+use crate::api::executions;
 use crate::error::{Code, Error, Result};
 use crate::shell::{
-    Command, Nonce, Program, Refusal, START_FAILURE_EXIT_CODE, WorkingDirectoryFault,
-    read_start_failure, wrap_live,
+    Command, Nonce, Program, START_FAILURE_EXIT_CODE, read_start_failure, wrap_live,
 };
 use crate::wire::executions::Execution;
 
@@ -45,32 +46,21 @@ impl Connection {
     /// where the answer is lost and the execution is not found by our id.
     /// `outcome.submitted` says whether the start was sent.
     pub async fn start_process(&self, request: &StartRequest, call: &Call) -> Result<Process> {
-        let unsent = |error: Error| {
-            error.during(OPERATION).with_outcome(|outcome| {
-                outcome.submitted.get_or_insert(false);
-            })
-        };
-        let nonce = Nonce::from_random(Uuid::new_v4().into_bytes());
-        let wrapped = wrap_live(&command(request), &nonce)
-            .map_err(|error| unsent(Error::invalid_argument(error.to_string())))?;
+        let nonce = Nonce::from_random(*Uuid::new_v4().as_bytes());
+        let mut wrapped = wrap_live(&command(request), &nonce).map_err(|reason| {
+            let error = unrepresentable(&reason).during(OPERATION);
+            error.with_outcome(|outcome| outcome.submitted = Some(false))
+        })?;
         let values: Vec<&str> = request.env.values().map(String::as_str).collect();
-        if let Some(upload) = wrapped.upload {
-            let request_id = &request.sandbox_id;
-            let upload = files::upload(request_id, &upload.path, upload.content.into());
-            let context = self
-                .context(OPERATION, &upload)
-                .about("sandbox", request_id)
-                .hiding(&values);
-            // The script is not the command: nothing was started whatever became of it.
-            self.submit(upload, &context, call)
-                .await
-                .map_err(|error| error.with_outcome(|outcome| outcome.submitted = Some(false)))?;
-        }
+        let uploads = Upload::script(&mut wrapped).into_iter().collect();
+        self.upload_before(OPERATION, &request.sandbox_id, uploads, call)
+            .await?;
         let command_id = Uuid::now_v7().to_string();
         let mut target = Target {
             sandbox_id: request.sandbox_id.clone(),
             id: command_id.clone(),
             nonce: Some(nonce),
+            cwd: request.cwd.clone(),
             mode: OnceLock::new(),
         };
         let start = executions::execute(
@@ -101,7 +91,10 @@ impl Connection {
                     Err(_) => return Err(error),
                 }
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                let error = self.explain_refusal(error, &request.sandbox_id, call).await;
+                return Err(error);
+            }
         };
         if let Some(id) = view.execution_id.clone().filter(|id| !id.is_empty()) {
             target.id = id;
@@ -159,32 +152,13 @@ pub(super) fn check_start_failure(view: &Execution, code: i32, target: &Target) 
     let stderr = view.stderr.as_ref().map_or("", |text| text.0.as_str());
     match read_start_failure(START_FAILURE_EXIT_CODE, stderr, nonce) {
         Ok(None) => Ok(()),
-        Ok(Some(refusal)) => Err(refused(&refusal).during(OPERATION)),
+        Ok(Some(refusal)) => {
+            let error = refused(&refusal, target.cwd.as_deref(), nonce);
+            Err(error.during(OPERATION))
+        }
         Err(_) => Err(Error::protocol(
             "the command was not started, and the reason could not be read",
         )
         .during(OPERATION)),
-    }
-}
-
-fn refused(refusal: &Refusal) -> Error {
-    match refusal {
-        Refusal::WorkingDirectory(fault) => {
-            let sentence = match fault {
-                WorkingDirectoryFault::Missing => "does not exist",
-                WorkingDirectoryFault::NotDirectory => "is not a directory",
-                WorkingDirectoryFault::Permission => "may not be entered",
-            };
-            let message = format!("the working directory {sentence}");
-            Error::new(Code::NotFound, message).with_resource("working directory", "cwd")
-        }
-        Refusal::MissingTool(tool) => Error::new(
-            Code::Rejected,
-            format!("the image has no {tool}, which a command needs"),
-        ),
-        _ => Error::new(
-            Code::Rejected,
-            "the uploaded script did not reach the command",
-        ),
     }
 }

@@ -55,7 +55,9 @@ pub(super) struct Service {
     pub(super) journal: Mutex<Vec<String>>,
     pub(super) open_streams: Arc<()>,
     pub(super) command_id: Mutex<Option<String>>,
-    pub(super) stderr_view: Mutex<Option<String>>,
+    /// What the wrapper says of a command that it did not start.
+    pub(super) refusal: Option<&'static str>,
+    command: Mutex<String>,
 }
 
 impl Service {
@@ -72,7 +74,8 @@ impl Service {
             journal: Mutex::default(),
             open_streams: Arc::default(),
             command_id: Mutex::default(),
-            stderr_view: Mutex::default(),
+            refusal: None,
+            command: Mutex::default(),
         }
     }
 
@@ -136,11 +139,19 @@ impl Service {
                 200,
                 &json!({
                     "execution_id": id, "status": "completed", "exit_status": code,
-                    "stderr": *self.stderr_view.lock().unwrap(),
+                    "stderr": self.refusal.map(|refusal| self.record(refusal)),
                 }),
             ),
             _ => answer(200, &json!({ "execution_id": id, "status": "running" })),
         }
+    }
+
+    /// The record of a refusal, with the nonce that stands in the command.
+    fn record(&self, refusal: &str) -> String {
+        let command = self.command.lock().unwrap();
+        let mut words = command.split(|character: char| !character.is_ascii_hexdigit());
+        let nonce = words.find(|word| word.len() == 32).unwrap();
+        format!("hello\nbeachside:{nonce}:refused:{refusal}:end:{nonce}\n")
     }
 
     async fn reply(&self, request: &Request) -> Response {
@@ -152,6 +163,7 @@ impl Service {
             };
             let body: serde_json::Value = serde_json::from_slice(body).unwrap();
             *self.command_id.lock().unwrap() = body["command_id"].as_str().map(str::to_owned);
+            *self.command.lock().unwrap() = body["command"].as_str().unwrap().to_owned();
             optimistic = Duration::from_secs(body["optimistic_timeout"].as_u64().unwrap());
         }
         {

@@ -315,3 +315,24 @@ async fn r23_v17_a_process_and_its_request_show_no_command_and_no_environment() 
         "{shown}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn r20_e3_a_command_that_the_wrapper_did_not_start_is_a_typed_error() {
+    let request = StartRequest {
+        cwd: Some("/nope".into()),
+        ..start_request()
+    };
+    let mut service = running().exits(seconds(0), 125);
+    service.refusal = Some("cwd:missing");
+    let (connection, _) = service.connect().await;
+    let error = connection
+        .start_process(&request, &Call::default())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.code(), error.operation()),
+        (Code::NotFound, "process_start")
+    );
+    assert_eq!(error.resource().unwrap().kind, "working directory");
+    assert_eq!(error.outcome().submitted, Some(true));
+}
