@@ -12,7 +12,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::faults::Faulted;
 use crate::layers::Caller;
 use crate::state::World;
-use crate::state::policies::{Policy, PolicyFields};
+use crate::state::policies::{Names, Policy, PolicyFields};
 
 pub(super) fn router() -> Router<Arc<World>> {
     Router::new()
@@ -26,10 +26,21 @@ async fn create(
     caller: Caller,
     Lenient(fields): Lenient<PolicyFields>,
 ) -> ApiResult<Json<Value>> {
-    let policy = world
-        .policies
-        .create(&caller.account_id, fields, world.clock.now_ms())?;
+    let policy = world.policies.create(
+        &caller.account_id,
+        fields,
+        names(&world),
+        world.clock.now_ms(),
+    )?;
     Ok(Json(policy.view()))
+}
+
+fn names(world: &World) -> Names {
+    if world.settings.get().unique_policy_names {
+        Names::Unique
+    } else {
+        Names::Reusable
+    }
 }
 
 async fn retrieve(
@@ -76,9 +87,13 @@ async fn update(
     let policy = if faulted.has_no_effect() {
         world.policies.get(&caller.account_id, &id)?
     } else {
-        world
-            .policies
-            .update(&caller.account_id, &id, fields, world.clock.now_ms())?
+        world.policies.update(
+            &caller.account_id,
+            &id,
+            fields,
+            names(&world),
+            world.clock.now_ms(),
+        )?
     };
     Ok(Json(policy.view()))
 }

@@ -1,7 +1,8 @@
 //! Network policies: egress rules by name.
 //!
-//! Certain: a duplicate name is 400, an update merges by field, the name
-//! filter is a partial match, a policy in use by a live Devbox cannot go.
+//! Certain: an update merges by field, the name filter is a partial match, a
+//! policy in use by a live Devbox cannot go. Whether two may have one name
+//! depends on whom one asks: a switch.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -64,6 +65,13 @@ pub(crate) struct Policy {
     update_time_ms: i64,
 }
 
+/// Whether two policies of an account may have one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    Unique,
+    Reusable,
+}
+
 /// All policies, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Policies(Mutex<Vec<Policy>>);
@@ -73,6 +81,7 @@ impl Policies {
         &self,
         account_id: &str,
         fields: PolicyFields,
+        names: Names,
         now_ms: i64,
     ) -> ApiResult<Policy> {
         let name = fields.name.clone().filter(|name| !name.is_empty());
@@ -92,7 +101,9 @@ impl Policies {
             create_time_ms: now_ms,
             ..Policy::default()
         };
-        policy.refuse_taken_name(&name, &policies)?;
+        if names == Names::Unique {
+            policy.refuse_taken_name(&name, &policies)?;
+        }
         policy.apply(fields, now_ms);
         policies.push(policy.clone());
         Ok(policy)
@@ -122,11 +133,14 @@ impl Policies {
         account_id: &str,
         id: &str,
         fields: PolicyFields,
+        names: Names,
         now_ms: i64,
     ) -> ApiResult<Policy> {
         let mut changed = self.get(account_id, id)?;
         let mut policies = self.lock();
-        if let Some(name) = &fields.name {
+        if let Some(name) = &fields.name
+            && names == Names::Unique
+        {
             changed.refuse_taken_name(name, &policies)?;
         }
         changed.apply(fields, now_ms);

@@ -97,6 +97,9 @@ pub struct Settings {
     /// How `write_file_contents` reports a failure.
     pub write_failure: WriteFailure,
 
+    /// A second network policy of one name is a 400, as the older clients and
+    /// the specification say; newer ones say that names may be reused.
+    pub unique_policy_names: bool,
     /// A suspended box counts as one that uses its network policy.
     pub suspended_uses_policy: bool,
     /// Status of `remove_tunnel` where there is none.
@@ -172,6 +175,7 @@ impl Default for Settings {
             missing_file_status: 404,
             create_parents: false,
             write_failure: WriteFailure::default(),
+            unique_policy_names: true,
             suspended_uses_policy: true,
             no_tunnel_status: 200,
             repeated_delete_status: 200,

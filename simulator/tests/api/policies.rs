@@ -43,6 +43,18 @@ async fn a_policy_is_shown_with_its_egress_nested() {
 }
 
 #[tokio::test]
+async fn names_may_be_reused_where_the_switch_says_so() {
+    let client = Client::start_set(json!({ "unique_policy_names": false }));
+    let first = create(&client, json!({ "name": "p" })).await;
+    let second = create(&client, json!({ "name": "p" })).await;
+    assert_ne!(first["id"], second["id"]);
+    let found = client.get(&format!("{ALL}?name=p")).await.json(200);
+    assert_eq!(found["network_policies"].as_array().unwrap().len(), 2);
+    let path = format!("{ALL}/{}", second["id"].as_str().unwrap());
+    client.post(&path, json!({ "name": "p" })).await.json(200);
+}
+
+#[tokio::test]
 async fn names_are_required_and_unique() {
     let client = Client::start();
     create(&client, json!({ "name": "p" })).await;
