@@ -44,7 +44,7 @@ fi
 
 # The official Python SDK, a second witness of the simulator. Optional: without
 # it its test is skipped and says so.
-witness=runloop_api_client==1.32.0
+witness=runloop_api_client==3.0.0
 if [ "$(cat .cache/python/.installed 2>/dev/null)" != "$witness" ]; then
   rm -rf .cache/python
   if python3 -m venv .cache/python &&

@@ -1,4 +1,4 @@
-// The official Python SDK as a second witness. `scripts/setup.sh` installs it
+// The official Python SDK, 3.0.0, as a second and newer witness. `scripts/setup.sh` installs it
 // into .cache/python; without it these tests are skipped and say so.
 
 import assert from "node:assert/strict";
@@ -31,7 +31,7 @@ if (!skip) {
       test("every test of the Python witness passes", async () => {
         const { code, text } = await run(c.simulator.url);
         assert.equal(code, 0, text);
-        assert.match(text, /Ran 11 tests/);
+        assert.match(text, /Ran 12 tests/);
         // What sets this client apart: whole and broken numbers of seconds.
         const polls = await c.sent("/v1/devboxes/", "POST");
         const asked = polls.map((entry) => entry.body?.timeout_seconds).filter(Number.isFinite);

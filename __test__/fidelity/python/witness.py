@@ -48,6 +48,13 @@ class Witness(unittest.TestCase):
         execution = self.box().cmd.exec_async("sleep 1.5; echo awake")
         self.assertEqual(execution.result().stdout(), "awake\n")
 
+    def test_input_reaches_a_command_and_ends(self):
+        execution = self.box().cmd.exec_async("cat; echo end", attach_stdin=True)
+        execution.send_std_in("first\n")
+        execution.send_std_in("second\n")
+        execution.close_std_in()
+        self.assertEqual(execution.result().stdout(), "first\nsecond\nend\n")
+
     def test_streamed_chunks_joined_are_the_result(self):
         chunks = []
         result = self.box().cmd.exec(

@@ -16,12 +16,19 @@ const KEY = "ak_test_0123456789";
 /** Whether waits of minutes run in full, as in `make soak`, or shortened. */
 export const soak = Number(process.env.TEST_SCALE ?? 1) > 1;
 
+const plain = {
+  name: "HTTP/1.1 on plain processes",
+  args: ["--plain"],
+  options: () => ({ http2: false }),
+};
+
 const transports = [
   {
     name: "HTTP/1.1",
     args: [],
     options: () => ({ http2: false }),
   },
+  ...(soak ? [plain] : []),
 ];
 
 /** Long enough for a machine under load, short enough to see a hang. */
