@@ -112,7 +112,6 @@ test("[V27] close ends a read in flight with CLOSED and a mutation that was sent
     assert.deepEqual(error.outcome.sandbox, box.reference);
     return true;
   });
-  await world.arrival("exec");
   await client.close();
   await Promise.all([read, mutation]);
 });

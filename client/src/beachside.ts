@@ -176,7 +176,7 @@ export class BeachsideClient {
    * reads: it never repeats the operation. `not_observed` proves nothing.
    */
   async recover(reference: OperationReference, options?: CallOptions): Promise<Recovery> {
-    return recover(this.#connection, reference, options);
+    return await recover(this.#connection, reference, options);
   }
 
   /**

@@ -57,7 +57,7 @@ export async function writeFile(
     connection.require("file_write", "files.write");
     return { given: checked, request: write };
   });
-  return perform(connection, {
+  return await perform(connection, {
     kind: "file_write",
     target: sandbox,
     options: given,

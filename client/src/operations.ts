@@ -90,8 +90,8 @@ export async function perform<First, Result>(
   connection: Connection,
   mutation: Mutation<First, Result>,
 ): Promise<Result> {
-  const { submission, signal } = await begin(connection, mutation, true);
-  return submission.wait({ signal });
+  const { submission, sent, signal } = await begin(connection, mutation, true);
+  return await submission.result(sent, signal);
 }
 
 /** Submits, and gives back the operation without waiting for the provider. */
@@ -99,10 +99,12 @@ export async function submit<First, Result>(
   connection: Connection,
   mutation: Mutation<First, Result>,
 ): Promise<Operation<Result>> {
-  const { submission } = await begin(connection, mutation, false);
+  const { submission, sent } = await begin(connection, mutation, false);
+  // A wait() that never comes must not end the process with an unhandled rejection.
+  sent.catch(() => {});
   return Object.freeze({
     reference: submission.reference,
-    wait: (options?: CallOptions) => submission.wait(options),
+    wait: (options?: CallOptions) => submission.wait(sent, options),
   });
 }
 
@@ -138,8 +140,7 @@ async function begin<First, Result>(
     await onSubmit(submission.reference);
     submission.refuseStopped(signal);
   }
-  submission.start(cancellable ? signal : undefined);
-  return { submission, signal };
+  return { submission, sent: submission.send(cancellable ? signal : undefined), signal };
 }
 
 class Submission<First, Result> {
@@ -147,8 +148,6 @@ class Submission<First, Result> {
   readonly #connection: Connection;
   readonly #mutation: Mutation<First, Result>;
   readonly #ownership: Ownership;
-  #first: Promise<First> | undefined;
-  #sentUnder: AbortSignal | undefined;
   #known: Outcome = {};
   #result: { readonly value: Result } | undefined;
 
@@ -182,48 +181,46 @@ class Submission<First, Result> {
     }
   }
 
-  start(signal: AbortSignal | undefined): void {
-    this.#sentUnder = signal;
-    this.#first = this.#send(signal);
-    // A wait() that never comes must not end the process with an unhandled rejection.
-    this.#first.catch(() => {});
+  /** Waits under a signal of its own: the caller's, for this wait only. */
+  async wait(sent: Promise<First>, options: CallOptions | undefined): Promise<Result> {
+    const { kind } = this.#mutation;
+    let signal: AbortSignal | undefined;
+    try {
+      signal = signalOf(optionsOf("wait", options, ["signal"]).signal);
+    } catch (error) {
+      throw this.#connection.complete(error, kind);
+    }
+    if (this.#result !== undefined) return this.#result.value;
+    try {
+      return await this.result(
+        untilAborted(sent, signal, (at) => this.#stopped(at)),
+        signal,
+      );
+    } catch (error) {
+      // It may have failed before this wait began, away from who waits now.
+      captureStack(error as BeachsideError, this.wait);
+      throw error;
+    }
   }
 
-  async wait(options: CallOptions = {}): Promise<Result> {
-    const { kind } = this.#mutation;
-    const signal = this.#connection.checked(kind, () =>
-      signalOf(optionsOf("wait", options, ["signal"]).signal),
-    );
-    if (this.#result !== undefined) return this.#result.value;
-    const stopped = (at: AbortSignal) =>
-      cancelled(kind, at, { ...this.#base(), submitted: true, ...this.#known });
+  async result(sent: Promise<First>, signal: AbortSignal | undefined): Promise<Result> {
     try {
-      // Under a signal that the adapter sees itself, the adapter has the last
-      // word: it may still send a kill, and knows how that went.
-      const raced = signal === this.#sentUnder ? undefined : signal;
-      const first = await untilAborted(this.#started(), raced, () =>
-        stopped(signal as AbortSignal),
-      );
-      if (signal?.aborted === true) throw stopped(signal);
-      this.#connection.refuseClosed();
+      const first = await sent;
       const call = signal === undefined ? {} : { signal };
       const value = await this.#mutation.finish(first, call, this.#ownership);
       this.#result = { value };
       return value;
     } catch (error) {
-      const explained = this.#explain(error);
-      // It may have failed before this wait began, away from who waits now.
-      captureStack(explained, this.wait);
-      throw explained;
+      throw this.#explain(error);
     }
   }
 
-  #started(): Promise<First> {
-    if (this.#first === undefined) throw new TypeError("wait() before start()");
-    return this.#first;
+  #stopped(signal: AbortSignal): BeachsideError {
+    const outcome = { ...this.#base(), submitted: true, ...this.#known };
+    return cancelled(this.#mutation.kind, signal, outcome);
   }
 
-  async #send(signal: AbortSignal | undefined): Promise<First> {
+  async send(signal: AbortSignal | undefined): Promise<First> {
     const markers = {
       operation: this.reference.operationId,
       submission: this.reference.submissionId,

@@ -50,7 +50,7 @@ export class Processes {
   async start(options: StartOptions): Promise<ProcessHandle> {
     const connection = this.#connection;
     const { given, request } = connection.checked("process_start", () => this.#request(options));
-    return perform(connection, {
+    return await perform(connection, {
       kind: "process_start",
       target: this.#sandbox,
       options: given,
@@ -168,7 +168,7 @@ export class ProcessHandle {
     const given = this.#connection.checked("process_terminate", () =>
       optionsOf("terminate", options, ["signal", "onSubmit"]),
     );
-    return perform(this.#connection, {
+    return await perform(this.#connection, {
       kind: "process_terminate",
       target: this.reference,
       options: given,

@@ -137,7 +137,7 @@ function continuing(
 ): Continue {
   return async (options) => {
     await connection.read("recover", options, [], (_, call) => step(call));
-    return recover(connection, operation, options);
+    return await recover(connection, operation, options);
   };
 }
 
@@ -228,7 +228,7 @@ async function observeCapture(
           restartSource(connection, source),
         );
         if (error !== undefined) throw connection.complete(error, "recover");
-        return recover(connection, operation, options);
+        return await recover(connection, operation, options);
       };
       return { status: "in_progress", stage: "restarting_source", snapshot, state, continue: next };
     }
@@ -288,7 +288,7 @@ async function observePower(
   const next: Continue = async (options) => {
     const given = connection.checked("recover", () => optionsOf("continue", options, ["signal"]));
     await perform(connection, destroy(connection, sandbox.reference, given));
-    return recover(connection, operation, options);
+    return await recover(connection, operation, options);
   };
   return { status: "not_observed", searched: ONE, continue: next };
 }
@@ -321,7 +321,7 @@ async function observeDeletion(
   function deleting(handle: SnapshotHandle | VolumeHandle): Continue {
     return async (options) => {
       await handle.delete(options);
-      return recover(connection, operation, options);
+      return await recover(connection, operation, options);
     };
   }
 }

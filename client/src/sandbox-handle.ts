@@ -119,12 +119,12 @@ export class SandboxHandle {
 
   /** Stops the sandbox and keeps its disk; processes and connections end. */
   async suspend(options?: MutationOptions): Promise<PowerResult> {
-    return perform(this.#connection, this.#power("suspend", options));
+    return await perform(this.#connection, this.#power("suspend", options));
   }
 
   /** Starts a suspended sandbox; processes start afresh. */
   async resume(options?: MutationOptions): Promise<PowerResult> {
-    return perform(this.#connection, this.#power("resume", options));
+    return await perform(this.#connection, this.#power("resume", options));
   }
 
   /**
@@ -150,12 +150,12 @@ export class SandboxHandle {
    *   not meet, before anything is sent.
    */
   async snapshot(options?: SnapshotOptions): Promise<CaptureResult> {
-    return perform(this.#connection, capture(this.#connection, this.reference, options));
+    return await perform(this.#connection, capture(this.#connection, this.reference, options));
   }
 
   /** Like {@link snapshot}, without waiting for the provider. */
   async submitSnapshot(options?: SnapshotOptions): Promise<Operation<CaptureResult>> {
-    return submit(this.#connection, capture(this.#connection, this.reference, options));
+    return await submit(this.#connection, capture(this.#connection, this.reference, options));
   }
 
   /**
@@ -166,12 +166,12 @@ export class SandboxHandle {
    *   the policy requires durability, before anything is sent.
    */
   async destroy(options?: DestroyOptions): Promise<DestroyResult> {
-    return perform(this.#connection, destroy(this.#connection, this.reference, options));
+    return await perform(this.#connection, destroy(this.#connection, this.reference, options));
   }
 
   /** Like {@link destroy}, without waiting for the provider. */
   async submitDestroy(options?: DestroyOptions): Promise<Operation<DestroyResult>> {
-    return submit(this.#connection, destroy(this.#connection, this.reference, options));
+    return await submit(this.#connection, destroy(this.#connection, this.reference, options));
   }
 
   /** @throws UnsupportedFeatureError `sandboxes.renew` */

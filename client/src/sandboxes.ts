@@ -68,12 +68,12 @@ export class Sandboxes {
    * `client.recover()`.
    */
   async create(options?: CreateOptions): Promise<SandboxHandle> {
-    return perform(this.#connection, this.#create(options));
+    return await perform(this.#connection, this.#create(options));
   }
 
   /** Like {@link create}, without waiting for the provider. */
   async submitCreate(options?: CreateOptions): Promise<Operation<SandboxHandle>> {
-    return submit(this.#connection, this.#create(options));
+    return await submit(this.#connection, this.#create(options));
   }
 
   /**

@@ -8,15 +8,15 @@
 
 const groups = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Settles like `promise`, or rejects with `onAbort()` when the signal aborts first. */
+/** Settles like `promise`, or rejects with what `onAbort` gives when the signal aborts first. */
 export function untilAborted<T>(
   promise: Promise<T>,
   signal: AbortSignal | undefined,
-  onAbort: () => Error,
+  onAbort: (signal: AbortSignal) => Error,
 ): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise<T>((resolve, reject) => {
-    const stop = onSignal(signal, () => reject(onAbort()));
+    const stop = onSignal(signal, () => reject(onAbort(signal)));
     promise.then(resolve, reject).finally(stop);
   });
 }

@@ -120,12 +120,12 @@ export class SnapshotHandle {
    *   `capabilities().snapshots.restore` does not list, before anything is sent.
    */
   async restore(options?: RestoreOptions): Promise<SandboxHandle> {
-    return perform(this.#connection, this.#restore(options));
+    return await perform(this.#connection, this.#restore(options));
   }
 
   /** Like {@link restore}, without waiting for the provider. */
   async submitRestore(options?: RestoreOptions): Promise<Operation<SandboxHandle>> {
-    return submit(this.#connection, this.#restore(options));
+    return await submit(this.#connection, this.#restore(options));
   }
 
   /**
@@ -133,12 +133,12 @@ export class SnapshotHandle {
    * that is gone already is a success.
    */
   async delete(options?: MutationOptions): Promise<DeleteResult> {
-    return perform(this.#connection, this.#delete(options));
+    return await perform(this.#connection, this.#delete(options));
   }
 
   /** Like {@link delete}, without waiting for the provider. */
   async submitDelete(options?: MutationOptions): Promise<Operation<DeleteResult>> {
-    return submit(this.#connection, this.#delete(options));
+    return await submit(this.#connection, this.#delete(options));
   }
 
   #delete(options: unknown): Mutation<{ alreadyGone: boolean }, DeleteResult> {

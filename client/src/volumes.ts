@@ -49,12 +49,12 @@ export class Volumes {
 
   /** Makes an empty volume. It may not be `ready` yet: `inspect()` says so. */
   async create(options: CreateVolumeOptions): Promise<VolumeHandle> {
-    return perform(this.#connection, this.#create(options));
+    return await perform(this.#connection, this.#create(options));
   }
 
   /** Like {@link create}, without waiting for the provider. */
   async submitCreate(options: CreateVolumeOptions): Promise<Operation<VolumeHandle>> {
-    return submit(this.#connection, this.#create(options));
+    return await submit(this.#connection, this.#create(options));
   }
 
   /** Reopens a saved reference; like `sandboxes.get()`. */
@@ -141,12 +141,12 @@ export class VolumeHandle {
 
   /** Deletes the volume with its data. One that is gone already is a success. */
   async delete(options?: MutationOptions): Promise<DeleteResult> {
-    return perform(this.#connection, this.#delete(options));
+    return await perform(this.#connection, this.#delete(options));
   }
 
   /** Like {@link delete}, without waiting for the provider. */
   async submitDelete(options?: MutationOptions): Promise<Operation<DeleteResult>> {
-    return submit(this.#connection, this.#delete(options));
+    return await submit(this.#connection, this.#delete(options));
   }
 
   #delete(options: unknown): Mutation<{ alreadyGone: boolean }, DeleteResult> {
