@@ -13,7 +13,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use http::HeaderValue;
-use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, USER_AGENT};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, USER_AGENT,
+};
 use tokio::time::{Instant, timeout_at};
 
 use super::lanes::{Lane, Lanes};
@@ -79,7 +81,17 @@ impl Http {
     /// # Errors
     /// `INVALID_ARGUMENT` when `NODE_EXTRA_CA_CERTS` names a file without certificates.
     pub fn new(settings: Settings) -> Result<Self> {
-        let tls = tls::client_config()?;
+        // Reading the system's certificates takes longer than a request on loopback.
+        let tls = if settings.base_url.starts_with("https:") {
+            tls::client_config()?
+        } else {
+            tls::trusting(rustls::RootCertStore::empty())?
+        };
+        Self::over(settings, tls)
+    }
+
+    /// As [`new`](Self::new), with this configuration of TLS.
+    pub(super) fn over(settings: Settings, tls: rustls::ClientConfig) -> Result<Self> {
         let prototype = build(&settings, tls.clone())?;
         let lanes = |first: reqwest::Client, per_lane, max_lanes| {
             let (settings, tls) = (settings.clone(), tls.clone());
@@ -162,8 +174,8 @@ impl Http {
         };
         Ok(match &request.body {
             Body::Empty if request.method == Method::Get => builder,
-            // An explicit empty body makes the length 0 instead of absent.
-            Body::Empty => builder.body(""),
+            // Some servers refuse a POST that does not say how long it is.
+            Body::Empty => builder.header(CONTENT_LENGTH, HeaderValue::from_static("0")),
             Body::Json(json) => builder
                 .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
                 .body(json.clone()),
@@ -327,13 +339,14 @@ fn broken(error: reqwest::Error) -> Failure {
 }
 
 fn is_tls(error: &reqwest::Error) -> bool {
-    sources(error).any(|source| {
-        source.is::<rustls::Error>()
-            || source
-                .downcast_ref::<std::io::Error>()
-                .and_then(std::io::Error::get_ref)
-                .is_some_and(|inner| inner.is::<rustls::Error>())
-    })
+    /// An I/O error passes over what it wraps when it is asked for its source.
+    fn wraps(cause: &Cause) -> bool {
+        let inner = cause
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref);
+        cause.is::<rustls::Error>() || inner.is_some_and(|inner| wraps(inner))
+    }
+    sources(error).any(wraps)
 }
 
 /// The causes, outermost first.

@@ -15,6 +15,8 @@ mod lanes;
 mod retry;
 #[cfg(test)]
 pub(crate) mod scripted;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 pub use http::{Http, Settings};

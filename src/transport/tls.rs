@@ -18,7 +18,11 @@ use crate::error::{Error, Result};
 /// The configuration for every connection of a client; clones share their roots and sessions.
 pub(super) fn client_config() -> Result<ClientConfig> {
     let system = rustls_native_certs::load_native_certs().certs;
-    let roots = roots(system, std::env::var_os("NODE_EXTRA_CA_CERTS"))?;
+    trusting(roots(system, std::env::var_os("NODE_EXTRA_CA_CERTS"))?)
+}
+
+/// The configuration that trusts these.
+pub(super) fn trusting(roots: RootCertStore) -> Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

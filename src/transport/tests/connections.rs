@@ -1,0 +1,128 @@
+//! How connections are shared, kept and replaced.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::raw::Raw;
+use super::secure::{Authority, server_config};
+use super::{http, settings};
+use crate::message::{Body, Request};
+use crate::transport::{Http, Transport};
+
+/// As the real service is understood to allow (a comment in its official Python client).
+const STREAMS: u32 = 128;
+
+/// A server that speaks HTTP/2 over TLS, holds `/held` and answers the rest at once.
+async fn http2(authority: &Authority) -> (Http, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!(
+        "https://localhost:{}",
+        listener.local_addr().unwrap().port()
+    );
+    let acceptor = TlsAcceptor::from(Arc::new(server_config(authority, &["localhost"])));
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = connections.clone();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            counted.fetch_add(1, Ordering::SeqCst);
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let stream = acceptor.accept(stream).await.unwrap();
+                let service = service_fn(|request: hyper::Request<_>| async move {
+                    assert_eq!(request.version(), hyper::Version::HTTP_2);
+                    let _: &hyper::body::Incoming = request.body();
+                    if request.uri().path() == "/held" {
+                        std::future::pending::<()>().await;
+                    }
+                    Ok::<_, std::convert::Infallible>(
+                        hyper::Response::new(Full::<Bytes>::default()),
+                    )
+                });
+                let mut builder = auto::Builder::new(TokioExecutor::new());
+                builder.http2().max_concurrent_streams(STREAMS);
+                let _ = builder
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await;
+            });
+        }
+    });
+    let http = Http::over(settings(url), authority.client_config()).unwrap();
+    (http, connections)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn held_calls_open_further_connections_and_never_starve_a_short_read() {
+    let (http, connections) = http2(&Authority::new()).await;
+    let http = Arc::new(http);
+    let held: Vec<_> = (0..300)
+        .map(|_| {
+            let http = http.clone();
+            tokio::spawn(async move {
+                let hold = Duration::from_secs(30);
+                let _ = http
+                    .send(&Request::long_poll("/held".into(), Body::Empty, hold))
+                    .await;
+            })
+        })
+        .collect();
+    let started = Instant::now();
+    for _ in 0..20 {
+        let response = http.send(&Request::get("/short".into())).await.unwrap();
+        assert_eq!(response.head.status, 200);
+    }
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        started.elapsed()
+    );
+    // One for the short calls, and 300 held ones at 96 a connection.
+    while connections.load(Ordering::SeqCst) < 5 {
+        assert!(
+            started.elapsed() < Duration::from_secs(30),
+            "the held calls share a connection"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    held.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn short_calls_share_one_connection() {
+    let (http, connections) = http2(&Authority::new()).await;
+    let request = Request::get("/short".into());
+    http.send(&request).await.unwrap();
+    let together = (0..60).map(|_| http.send(&request));
+    for response in futures::future::join_all(together).await {
+        assert_eq!(response.unwrap().head.status, 200);
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn r29_a_mutation_after_the_server_closed_a_kept_connection_is_sent_once_on_another() {
+    let server = Raw::start(|connection| {
+        connection.request();
+        connection.answer("200 OK", "", "{}");
+    });
+    let http = http(server.url());
+    let request = Request::mutation("/v1/x".into(), Body::Empty);
+    for number in 1..=5 {
+        http.send(&request).await.unwrap();
+        assert_eq!(
+            (server.arrived().len(), server.connections()),
+            (number, number)
+        );
+        // Until the end of the connection has been seen, it may be used once more.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

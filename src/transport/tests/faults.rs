@@ -1,0 +1,204 @@
+//! What each fault becomes, and that nothing is sent twice.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::raw::Raw;
+use super::{KEY, http, settings};
+use crate::message::{Body, Failure, Request, Sent, What};
+use crate::transport::{Http, Retrying, Transport};
+
+fn mutation() -> Request {
+    Request::mutation("/v1/devboxes".into(), Body::Json(Bytes::from_static(b"{}")))
+}
+
+fn read() -> Request {
+    Request::get("/v1/devboxes".into())
+}
+
+async fn fails(server: &Raw, request: Request) -> Failure {
+    http(server.url()).send(&request).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn r31_a_refused_connection_is_definite() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let failure = http(url).send(&mutation()).await.unwrap_err();
+    assert_eq!((failure.sent, failure.what), (Sent::No, What::Connect));
+    assert!(
+        failure.detail.to_lowercase().contains("refused"),
+        "{}",
+        failure.detail
+    );
+}
+
+#[tokio::test]
+async fn r31_a_name_that_does_not_resolve_is_definite() {
+    let failure = http("http://no-such-host.invalid".into())
+        .send(&mutation())
+        .await
+        .unwrap_err();
+    assert_eq!((failure.sent, failure.what), (Sent::No, What::Connect));
+}
+
+#[tokio::test]
+async fn r29_a_mutation_whose_answer_is_lost_is_uncertain_and_sent_once() {
+    let server = Raw::start(|connection| {
+        connection.request();
+    });
+    let failure = Retrying(http(server.url()))
+        .send(&mutation())
+        .await
+        .unwrap_err();
+    assert_eq!((failure.sent, failure.what), (Sent::Maybe, What::Reset));
+    assert_eq!((server.arrived().len(), server.connections()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_read_whose_answer_is_lost_is_asked_again() {
+    let server = Raw::start(|connection| {
+        connection.request();
+    });
+    let failure = Retrying(http(server.url()))
+        .send(&read())
+        .await
+        .unwrap_err();
+    assert_eq!((failure.what, failure.attempts), (What::Reset, 5));
+    assert_eq!(server.arrived().len(), 5);
+}
+
+#[tokio::test]
+async fn k2_an_answer_that_is_cut_is_no_answer() {
+    for cut in [
+        "HTTP/1.1 200 OK\r\ncontent-le",
+        "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{\"id\"",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"id",
+    ] {
+        let server = Raw::start(move |connection| {
+            connection.request();
+            connection.write(cut);
+        });
+        let failure = fails(&server, mutation()).await;
+        assert_eq!(
+            (failure.sent, failure.what),
+            (Sent::Maybe, What::Reset),
+            "{cut:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn something_that_is_no_http_is_no_answer() {
+    let server = Raw::start(|connection| {
+        connection.request();
+        connection.write("220 mail.example ESMTP\r\n");
+    });
+    let failure = fails(&server, mutation()).await;
+    assert_eq!((failure.sent, failure.what), (Sent::Maybe, What::Reset));
+}
+
+#[tokio::test]
+async fn headers_without_end_are_refused() {
+    let server = Raw::start(|connection| {
+        connection.request();
+        connection.write("HTTP/1.1 200 OK\r\n");
+        for number in 0..10_000 {
+            connection.write(format!("x-{number}: {}\r\n", "y".repeat(200)));
+        }
+        connection.hang();
+    });
+    assert_eq!(fails(&server, read()).await.what, What::Reset);
+}
+
+fn impatient(server: &Raw) -> Http {
+    let silence_timeout = Duration::from_millis(200);
+    Http::new(crate::transport::Settings {
+        silence_timeout,
+        ..settings(server.url())
+    })
+    .unwrap()
+}
+
+#[tokio::test]
+async fn f2_silence_ends_a_call_before_and_within_the_answer() {
+    let server = Raw::start(|connection| {
+        if connection
+            .request()
+            .is_some_and(|request| request.line.contains("half"))
+        {
+            connection.write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{");
+        }
+        connection.hang();
+    });
+    for path in ["/v1/none", "/v1/half"] {
+        let started = Instant::now();
+        let request = Request::mutation(path.into(), Body::Empty);
+        let failure = impatient(&server).send(&request).await.unwrap_err();
+        assert_eq!((failure.sent, failure.what), (Sent::Maybe, What::Timeout));
+        assert!(started.elapsed() < Duration::from_secs(3));
+    }
+}
+
+#[tokio::test]
+async fn f2_a_held_call_is_given_its_hold_and_a_deadline_ends_it_all_the_same() {
+    let server = Raw::start(|connection| {
+        connection.request();
+        std::thread::sleep(Duration::from_millis(600));
+        connection.answer("408 Request Timeout", "", "");
+    });
+    let held = Request::long_poll("/v1/x".into(), Body::Empty, Duration::from_secs(2));
+    let response = impatient(&server).send(&held).await.unwrap();
+    assert_eq!(response.head.status, 408);
+
+    let deadline = tokio::time::Instant::now() + Duration::from_millis(100);
+    let failure = impatient(&server)
+        .send(&held.by(deadline))
+        .await
+        .unwrap_err();
+    assert_eq!(failure.what, What::Timeout);
+    assert!(failure.detail.contains("deadline"), "{}", failure.detail);
+}
+
+#[tokio::test]
+async fn k6_a_redirect_is_not_followed_and_the_key_goes_nowhere_else() {
+    let other = Raw::start(|connection| while connection.request().is_some() {});
+    let location = format!("location: {}/v1/stolen\r\n", other.url());
+    for status in [
+        "301 Moved",
+        "302 Found",
+        "303 See Other",
+        "307 Temporary",
+        "308 Permanent",
+    ] {
+        let location = location.clone();
+        let server = Raw::start(move |connection| {
+            while connection.request().is_some() {
+                connection.answer(status, &location, "");
+            }
+        });
+        let http = http(server.url());
+        for request in [read(), mutation()] {
+            let response = http.send(&request).await.unwrap();
+            assert_eq!(response.head.status.to_string(), status[..3]);
+        }
+        assert_eq!(server.arrived().len(), 2);
+    }
+    assert!(other.arrived().is_empty());
+}
+
+#[tokio::test]
+async fn v17_a_failure_holds_no_key() {
+    let server = Raw::start(|connection| {
+        connection.request();
+    });
+    let http = http(server.url());
+    let failure = http.send(&mutation()).await.unwrap_err();
+    assert!(
+        !format!("{failure:?} {http:?}").contains(KEY),
+        "{failure:?}"
+    );
+}
