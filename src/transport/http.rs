@@ -8,6 +8,8 @@
 
 use std::error::Error as _;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -18,7 +20,7 @@ use http::header::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use super::lanes::{Lane, Lanes};
+use super::lanes::{Lane, Lanes, Limits};
 use super::{Transport, headers, tls};
 use crate::error::{Error, Result};
 use crate::message::{
@@ -65,6 +67,10 @@ pub struct Http {
     held: Lanes<reqwest::Client>,
     /// Files: they fill the flow-control window of their connection.
     bulk: Lanes<reqwest::Client>,
+    /// Whether the host was heard to speak HTTP/2. A client that has to find
+    /// out makes a connection for every call that comes before the first
+    /// answer; one that knows makes a single one.
+    speaks_http2: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Http {
@@ -92,40 +98,68 @@ impl Http {
 
     /// As [`new`](Self::new), with this configuration of TLS.
     pub(super) fn over(settings: Settings, tls: rustls::ClientConfig) -> Result<Self> {
-        let prototype = build(&settings, tls.clone())?;
-        let lanes = |first: reqwest::Client, per_lane, max_lanes| {
+        // Shows now what would fail later; costs no connection.
+        build(&settings, tls.clone(), false)?;
+        let speaks_http2 = Arc::new(AtomicBool::new(false));
+        let lanes = |per_lane, max_lanes| {
             let (settings, tls) = (settings.clone(), tls.clone());
-            Lanes::new(first, per_lane, max_lanes, move || {
-                build(&settings, tls.clone()).ok()
+            let speaks_http2 = speaks_http2.clone();
+            let limits = Limits {
+                per_lane,
+                max_lanes,
+                idle: IDLE_CONNECTION,
+            };
+            Lanes::new(limits, move || {
+                build(&settings, tls.clone(), speaks_http2.load(Ordering::Relaxed)).ok()
             })
         };
+        let (short, held, bulk) = (lanes(64, 8), lanes(96, 64), lanes(8, 8));
         Ok(Self {
-            short: lanes(prototype, 64, 8),
-            held: lanes(build(&settings, tls.clone())?, 96, 64),
-            bulk: lanes(build(&settings, tls.clone())?, 8, 8),
+            short,
+            held,
+            bulk,
+            speaks_http2,
             settings,
         })
     }
 
-    fn lane(&self, request: &Request) -> Lane<reqwest::Client> {
-        match (request.kind, &request.body) {
-            (Kind::Download, _) | (_, Body::Multipart { .. }) => self.bulk.take(),
-            (Kind::LongPoll | Kind::Stream, _) => self.held.take(),
-            _ if request.hold > Duration::ZERO => self.held.take(),
-            _ => self.short.take(),
+    fn lane(&self, request: &Request) -> std::result::Result<Lane<reqwest::Client>, Failure> {
+        let lanes = match (request.kind, &request.body) {
+            (Kind::Download, _) | (_, Body::Multipart { .. }) => &self.bulk,
+            (Kind::LongPoll | Kind::Stream, _) => &self.held,
+            _ if request.hold > Duration::ZERO => &self.held,
+            _ => &self.short,
+        };
+        let none = || Failure::new(Sent::No, What::Build, "no HTTP client could be made");
+        lanes.take().ok_or_else(none)
+    }
+
+    /// Remembers what the host speaks.
+    fn learn(&self, outcome: &reqwest::Result<reqwest::Response>) {
+        match outcome {
+            Ok(answer) => {
+                let is_http2 = answer.version() == http::Version::HTTP_2;
+                self.speaks_http2.store(is_http2, Ordering::Relaxed);
+            }
+            // A host that gave up HTTP/2 ends the handshake.
+            Err(error) if is_tls(error) && self.speaks_http2.swap(false, Ordering::Relaxed) => {
+                [&self.short, &self.held, &self.bulk]
+                    .into_iter()
+                    .for_each(Lanes::renew);
+            }
+            Err(_) => {}
         }
     }
 
     /// Sends the request and waits for the head of the answer.
     async fn open(&self, request: &Request) -> std::result::Result<Open, Failure> {
-        let lane = self.lane(request);
+        let lane = self.lane(request)?;
         let id = headers::new_request_id();
         let silence = self.silence(request);
         let builder = self.builder(&lane, request, &id)?;
-        let answer = match within(silence, request.deadline, builder.send()).await? {
-            Ok(answer) => answer,
-            Err(error) => return Err(failure(error, self.settings.connect_timeout)),
-        };
+        let outcome = within(silence, request.deadline, builder.send()).await?;
+        self.learn(&outcome);
+        let answer = outcome.map_err(|error| failure(error, self.settings.connect_timeout))?;
         let head = Head {
             status: answer.status().as_u16(),
             request_id: headers::request_id(answer.headers()).or(Some(id)),
@@ -268,7 +302,14 @@ impl Transport for Http {
     }
 }
 
-fn build(settings: &Settings, tls: rustls::ClientConfig) -> Result<reqwest::Client> {
+fn build(
+    settings: &Settings,
+    mut tls: rustls::ClientConfig,
+    speaks_http2: bool,
+) -> Result<reqwest::Client> {
+    if speaks_http2 {
+        tls.alpn_protocols.retain(|protocol| protocol == b"h2");
+    }
     let mut defaults = HeaderMap::new();
     defaults.insert(AUTHORIZATION, settings.authorization.clone());
     defaults.insert(
@@ -286,6 +327,9 @@ fn build(settings: &Settings, tls: rustls::ClientConfig) -> Result<reqwest::Clie
         .http2_max_header_list_size(64 * 1024)
         .http2_keep_alive_interval(Duration::from_secs(20))
         .http2_keep_alive_timeout(Duration::from_secs(20));
+    if speaks_http2 {
+        builder = builder.http2_prior_knowledge();
+    }
     if settings.is_loopback {
         builder = builder.no_proxy();
     }
