@@ -13,6 +13,7 @@ mod faults;
 pub mod guest;
 mod journal;
 mod layers;
+mod proxy;
 mod routes;
 mod server;
 mod simulator;

@@ -34,6 +34,7 @@ use percent_encoding::percent_decode_str;
 use crate::error::ApiError;
 use crate::faults;
 use crate::layers::{Unexpected, authenticate, limit, record, replay};
+use crate::proxy;
 use crate::state::World;
 
 pub(crate) use body::{Exact, Lenient};
@@ -64,8 +65,9 @@ pub(crate) fn router(world: Arc<World>) -> Router {
         .layer(from_fn_with_state(Arc::clone(&world), record))
         .with_state(Arc::clone(&world));
     Router::new()
-        .nest("/_simulator", crate::control::router(world))
+        .nest("/_simulator", crate::control::router(Arc::clone(&world)))
         .fallback_service(api)
+        .layer(from_fn_with_state(world, proxy::divert))
 }
 
 async fn unexpected(request: Request) -> Response {

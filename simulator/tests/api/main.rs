@@ -26,3 +26,4 @@ mod secrets_and_tunnels;
 mod snapshots;
 mod streams;
 mod support;
+mod tunnels;
