@@ -3,19 +3,16 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use tokio::net::unix::pipe;
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::channel::Channel;
 use super::error::GuestError;
 use super::layer::{self, Layer};
 use super::machine::MachineShared;
-use super::process::{KILLED, Process, ProcessState, Spawn, Stdin, Target};
-use super::protocol::{Answer, InitConfig, InitRequest, KeeperRequest, SpawnRequest};
+use super::process::{Process, ProcessState, Spawn};
+use super::protocol::{Answer, InitRequest, KeeperRequest, SpawnRequest};
+use super::running::{Running, lock};
 use super::shell::Shell;
 use super::spec::BoxSpec;
 
@@ -47,6 +44,8 @@ pub(super) struct GuestShared {
     disk: Mutex<Option<Arc<OwnedFd>>>,
     running: Mutex<Option<Arc<Running>>>,
     shells: Mutex<HashMap<String, Shell>>,
+    /// Held by suspend, resume and destroy.
+    verb: tokio::sync::Mutex<()>,
 }
 
 impl std::fmt::Debug for GuestShared {
@@ -57,17 +56,6 @@ impl std::fmt::Debug for GuestShared {
             .finish_non_exhaustive()
     }
 }
-
-/// The time from a boot or resume to the next suspend: one init.
-pub(super) struct Running {
-    channel: Channel,
-    next_exec: AtomicU64,
-    processes: Arc<Mutex<HashMap<u64, ExitListener>>>,
-    gateway_address: Option<Ipv4Addr>,
-    path: String,
-}
-
-pub(super) type ExitListener = Box<dyn FnOnce(i32) + Send>;
 
 impl Guest {
     pub(super) async fn boot(
@@ -93,6 +81,7 @@ impl Guest {
                 disk: Mutex::new(Some(Arc::new(disk))),
                 running: Mutex::new(None),
                 shells: Mutex::new(HashMap::new()),
+                verb: tokio::sync::Mutex::new(()),
             }),
         };
         let is_new = matches!(answer, Answer::Disk { is_new: true });
@@ -101,7 +90,13 @@ impl Guest {
         {
             layer.restore_to(guest.shared.disk()?).await?;
         }
-        guest.start_init().await?;
+        if let Err(error) = guest.start_init().await {
+            if is_new {
+                // The caller shall find nothing of it; an error of this tells no more.
+                let _ = guest.destroy().await;
+            }
+            return Err(error);
+        }
         Ok(guest)
     }
 
@@ -126,17 +121,15 @@ impl Guest {
         let running = self.running()?;
         let request = self.shell_request(&running, vec!["-c".into(), spawn.script]);
         let process = Process::new(ProcessState::Running);
-        running.start(request, spawn.stdin, &process).await?;
+        running
+            .start_process(request, spawn.stdin, &process)
+            .await?;
         Ok(process)
     }
 
     /// The named shell: made on first use, then the same until the next suspend.
     pub fn shell(&self, name: &str) -> Shell {
-        let mut shells = self
-            .shared
-            .shells
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut shells = lock(&self.shared.shells);
         let fresh = || Shell::new(Arc::downgrade(&self.shared));
         shells.entry(name.to_owned()).or_insert_with(fresh).clone()
     }
@@ -149,14 +142,10 @@ impl Guest {
     /// attempt met, such as [`std::io::ErrorKind::ConnectionRefused`].
     pub async fn connect(&self, port: u16) -> Result<TcpStream, GuestError> {
         let failed = |error| GuestError::system("connecting into the Devbox", error);
-        let (_, descriptors) = self
+        let socket = self
             .running()?
-            .call("making a socket", InitRequest::Socket, Vec::new())
+            .call_for_descriptor("making a socket", InitRequest::Socket)
             .await?;
-        let socket = descriptors
-            .into_iter()
-            .next()
-            .ok_or(GuestError::NotRunning)?;
         let socket = TcpSocket::from_std_stream(std::net::TcpStream::from(socket));
         socket
             .connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
@@ -169,7 +158,7 @@ impl Guest {
     pub fn gateway_address(&self) -> Option<Ipv4Addr> {
         self.running()
             .ok()
-            .and_then(|running| running.gateway_address)
+            .and_then(|running| running.gateway_address())
     }
 
     /// Its processes, without the init.
@@ -220,15 +209,13 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// [`GuestError::NotRunning`] when the machine has ended.
+    /// [`GuestError::NotRunning`] when it was destroyed or the machine has ended.
     pub async fn suspend(&self) -> Result<(), GuestError> {
-        self.forget_running();
+        let _verb = self.shared.verb.lock().await;
+        let _disk = self.shared.disk()?;
         let box_id = self.shared.spec.id.clone();
-        self.shared
-            .machine
-            .call("suspending", KeeperRequest::Stop { box_id }, Vec::new())
-            .await?;
-        Ok(())
+        self.end_init("suspending", KeeperRequest::Stop { box_id })
+            .await
     }
 
     /// Starts a suspended Devbox on its disk. Resuming a running one does nothing.
@@ -237,6 +224,7 @@ impl Guest {
     ///
     /// As [`super::Machine::boot`].
     pub async fn resume(&self) -> Result<(), GuestError> {
+        let _verb = self.shared.verb.lock().await;
         match self.running() {
             Ok(_) => Ok(()),
             Err(_) => self.start_init().await,
@@ -260,86 +248,33 @@ impl Guest {
     ///
     /// [`GuestError::NotRunning`] when the machine has ended.
     pub async fn destroy(&self) -> Result<(), GuestError> {
-        self.forget_running();
-        self.shared
-            .disk
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let _verb = self.shared.verb.lock().await;
+        if lock(&self.shared.disk).take().is_none() {
+            // Its name may be another's by now.
+            return Ok(());
+        }
         let box_id = self.shared.spec.id.clone();
-        let request = KeeperRequest::RemoveDisk { box_id };
-        self.shared
-            .machine
-            .call("destroying", request, Vec::new())
-            .await?;
-        Ok(())
+        self.end_init("destroying", KeeperRequest::RemoveDisk { box_id })
+            .await
     }
 
     async fn start_init(&self) -> Result<(), GuestError> {
-        let failed = |error| GuestError::system("making a socket", error);
-        let spec = &self.shared.spec;
-        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        let processes: Arc<Mutex<HashMap<u64, ExitListener>>> = Arc::default();
-        let listeners = Arc::clone(&processes);
-        let (ready, is_ready) = tokio::sync::oneshot::channel();
-        let mut ready = Some(ready);
-        let channel = Channel::open(ours, move |event| match event {
-            Some(Answer::Exited { exec, code }) => {
-                let mut listeners = listeners.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(listener) = listeners.remove(&exec) {
-                    listener(code);
-                }
-            }
-            Some(event) => drop(ready.take().map(|ready| ready.send(event))),
-            None => {
-                ready.take();
-                let mut listeners = listeners.lock().unwrap_or_else(PoisonError::into_inner);
-                for (_, listener) in listeners.drain() {
-                    listener(KILLED);
-                }
-            }
-        })
-        .map_err(failed)?;
-        let init = InitConfig {
-            hostname: spec.hostname.clone(),
-            network: spec.network,
-            user: spec.user.clone(),
-            tools: spec.image.tools.clone(),
-            shell_program: spec.image.shell.program().into(),
-        };
-        let request = KeeperRequest::Start {
-            box_id: spec.id.clone(),
-            init,
-        };
-        self.shared
-            .machine
-            .call("starting", request, vec![theirs.into()])
-            .await?;
-        match is_ready.await {
-            Ok(Answer::Ready {
-                gateway_address,
-                path,
-            }) => {
-                let running = Running {
-                    channel,
-                    next_exec: AtomicU64::new(1),
-                    processes,
-                    gateway_address,
-                    path,
-                };
-                *self
-                    .shared
-                    .running
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(running));
-                Ok(())
-            }
-            Ok(Answer::Failed { errno, message }) => Err(GuestError::system(
-                message,
-                std::io::Error::from_raw_os_error(errno),
-            )),
-            Ok(_) | Err(_) => Err(GuestError::NotRunning),
+        // A destroyed Devbox has no disk and never runs again.
+        let _disk = self.shared.disk()?;
+        let running = Running::start(&self.shared.machine, &self.shared.spec).await?;
+        *lock(&self.shared.running) = Some(Arc::new(running));
+        Ok(())
+    }
+
+    /// Ends the init with `request` and waits for what it has still to tell.
+    async fn end_init(&self, what: &str, request: KeeperRequest) -> Result<(), GuestError> {
+        let running = lock(&self.shared.running).take();
+        lock(&self.shared.shells).clear();
+        self.shared.machine.call(what, request, Vec::new()).await?;
+        if let Some(running) = running {
+            running.ended().await;
         }
+        Ok(())
     }
 
     pub(super) fn running(&self) -> Result<Arc<Running>, GuestError> {
@@ -349,30 +284,18 @@ impl Guest {
     pub(super) fn shell_request(&self, running: &Running, arguments: Vec<String>) -> SpawnRequest {
         self.shared.shell_request(running, arguments)
     }
-
-    fn forget_running(&self) {
-        self.shared
-            .running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        self.shared
-            .shells
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
-    }
 }
 
 impl GuestShared {
     pub(super) fn running(&self) -> Result<Arc<Running>, GuestError> {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.clone().ok_or(GuestError::NotRunning)
+        lock(&self.running)
+            .clone()
+            .filter(|running| !running.is_over())
+            .ok_or(GuestError::NotRunning)
     }
 
     pub(super) fn disk(&self) -> Result<Arc<OwnedFd>, GuestError> {
-        let disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
-        disk.clone().ok_or(GuestError::NotRunning)
+        lock(&self.disk).clone().ok_or(GuestError::NotRunning)
     }
 
     /// The image's shell with `arguments`, in the home directory, reading `/dev/null`.
@@ -402,10 +325,10 @@ impl GuestShared {
                 "SHELL".to_owned(),
                 self.spec.image.shell.program().to_owned(),
             ),
-            ("PATH".to_owned(), running.path.clone()),
+            ("PATH".to_owned(), running.path().to_owned()),
         ]);
         if self.machine.is_plain() {
-            environment.insert("TMPDIR".to_owned(), self.plain_dir("tmp"));
+            environment.insert("TMPDIR".to_owned(), self.on_plain_disk("/tmp"));
         }
         environment.extend(self.spec.env.clone());
         environment
@@ -415,10 +338,7 @@ impl GuestShared {
     pub(super) fn home(&self) -> String {
         let home = &self.spec.user.home;
         if self.machine.is_plain() {
-            let disk = self.machine.disks_dir.join(&self.spec.id).join("upper");
-            disk.join(home.trim_start_matches('/'))
-                .to_string_lossy()
-                .into_owned()
+            self.on_plain_disk(home)
         } else {
             home.clone()
         }
@@ -427,101 +347,33 @@ impl GuestShared {
     /// A directory of the room's own that commands can reach and disks do not hold.
     pub(super) fn runtime_dir(&self) -> String {
         if self.machine.is_plain() {
-            self.plain_dir("shells")
+            let dir = self.machine.boxes_dir.join(&self.spec.id).join("shells");
+            dir.to_string_lossy().into_owned()
         } else {
             "/run/runloop-simulator/shells".to_owned()
         }
     }
 
-    fn plain_dir(&self, name: &str) -> String {
-        let dir = self.machine.boxes_dir.join(&self.spec.id).join(name);
-        dir.to_string_lossy().into_owned()
+    /// Where a path that namespaces would give the Devbox lies without them.
+    fn on_plain_disk(&self, path: &str) -> String {
+        let upper = self.machine.disks_dir.join(&self.spec.id).join("upper");
+        let path = upper.join(path.trim_start_matches('/'));
+        path.to_string_lossy().into_owned()
     }
 }
 
 impl Drop for GuestShared {
     fn drop(&mut self) {
+        if self.disk().is_err() {
+            return;
+        }
         let box_id = self.spec.id.clone();
         self.machine.post(if self.machine.keeps_state {
-            KeeperRequest::Stop { box_id }
+            KeeperRequest::Release { box_id }
         } else {
             KeeperRequest::RemoveDisk { box_id }
         });
     }
-}
-
-impl Running {
-    pub(super) async fn call(
-        &self,
-        what: &str,
-        request: InitRequest,
-        descriptors: Vec<OwnedFd>,
-    ) -> Result<(Answer, Vec<OwnedFd>), GuestError> {
-        self.channel.call(what, request, descriptors).await
-    }
-
-    pub(super) fn post(&self, request: InitRequest) {
-        self.channel.post(request);
-    }
-
-    pub(super) fn next_exec(&self) -> u64 {
-        self.next_exec.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Calls `listener` with the exit code of `exec`, which must not have been started yet.
-    pub(super) fn on_exit(&self, exec: u64, listener: ExitListener) {
-        self.processes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(exec, listener);
-    }
-
-    pub(super) fn forget_exit(&self, exec: u64) {
-        self.processes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&exec);
-    }
-
-    async fn start(
-        self: &Arc<Self>,
-        mut request: SpawnRequest,
-        stdin: Stdin,
-        process: &Process,
-    ) -> Result<(), GuestError> {
-        let failed = |error| GuestError::system("making a pipe", error);
-        let exec = request.exec;
-        let mut descriptors = Vec::new();
-        if stdin == Stdin::Pipe {
-            let (reader, writer) = std::io::pipe().map_err(failed)?;
-            process.keep_stdin(writer.into()).map_err(failed)?;
-            request.null_stdin = false;
-            descriptors.push(reader.into());
-        }
-        let (stdout, stdout_writer) = receiving_pipe().map_err(failed)?;
-        let (stderr, stderr_writer) = receiving_pipe().map_err(failed)?;
-        descriptors.extend([stdout_writer, stderr_writer]);
-        let exiting = process.clone();
-        self.on_exit(exec, Box::new(move |code| exiting.mark_exited(code)));
-        let target = Target {
-            running: Arc::downgrade(self),
-            exec,
-        };
-        process.shared.target.send_replace(Some(target));
-        let request = InitRequest::Spawn(request);
-        if let Err(error) = self.call("starting a command", request, descriptors).await {
-            self.forget_exit(exec);
-            return Err(error);
-        }
-        tokio::spawn(process.clone().follow(stdout, stderr));
-        Ok(())
-    }
-}
-
-/// A pipe that this process reads.
-pub(super) fn receiving_pipe() -> std::io::Result<(pipe::Receiver, OwnedFd)> {
-    let (reader, writer) = std::io::pipe()?;
-    Ok((pipe::Receiver::from_owned_fd(reader.into())?, writer.into()))
 }
 
 fn check_id(id: &str) -> Result<(), GuestError> {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::task::spawn_blocking;
 
 use super::devbox::{Guest, GuestShared};
-use super::error::{FileError, GuestError};
+use super::error::FileError;
 use super::layer;
 use super::protocol::InitRequest;
 
@@ -113,11 +113,10 @@ impl Guest {
             user: self.shared.spec.user.clone(),
             write,
         };
-        let (_, descriptors) = self.running()?.call("opening", request, Vec::new()).await?;
-        let file = descriptors
-            .into_iter()
-            .next()
-            .ok_or(GuestError::NotRunning)?;
+        let file = self
+            .running()?
+            .call_for_descriptor("opening", request)
+            .await?;
         Ok(file.into())
     }
 }

@@ -23,6 +23,7 @@ mod machine;
 mod process;
 mod protocol;
 mod pty;
+mod running;
 mod shell;
 mod spec;
 mod spool;

@@ -8,9 +8,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::sync::{Mutex, watch};
 
-use super::devbox::Running;
 use super::error::GuestError;
 use super::protocol::{Answer, InitRequest};
+use super::running::Running;
 use super::spool::Spool;
 
 /// The exit code of what SIGKILL ended.

@@ -60,7 +60,9 @@ pub(super) enum KeeperRequest {
     Start { box_id: String, init: InitConfig },
     /// Ends the init and with it every process; answers when all are gone.
     Stop { box_id: String },
-    /// Stops and forgets the disk.
+    /// Stops and gives the name free; the disk stays for a later Devbox of that name.
+    Release { box_id: String },
+    /// Stops, gives the name free and deletes the disk.
     RemoveDisk { box_id: String },
     /// Makes an empty directory for a layer, or opens an existing one.
     /// The answer carries a descriptor of it.
@@ -99,6 +101,10 @@ pub(super) enum InitRequest {
     SignalForeground { exec: u64, signal: i32 },
     /// Sets the size of a terminal.
     Resize { exec: u64, columns: u16, rows: u16 },
+    /// Lets go of a terminal, which hangs up once the simulator has let go too.
+    HangUp { exec: u64 },
+    /// Kills every process of a terminal's session.
+    EndSession { exec: u64 },
     /// Opens a regular file as the Devbox's user; the answer carries it.
     Open {
         path: String,
@@ -138,6 +144,7 @@ pub(super) struct SpawnRequest {
 pub(super) struct ListedProcess {
     pub(super) pid: i32,
     pub(super) parent: i32,
+    pub(super) session: i32,
     pub(super) zombie: bool,
     pub(super) arguments: Vec<String>,
 }

@@ -9,9 +9,10 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
-use super::devbox::{Guest, Running};
+use super::devbox::Guest;
 use super::error::GuestError;
 use super::protocol::{Answer, InitRequest};
+use super::running::Running;
 
 /// Bytes that one read takes at most.
 const READ_BYTES: usize = 16 * 1024;
@@ -94,20 +95,16 @@ impl Guest {
             .or_insert_with(|| "xterm-256color".into());
         let exec = spawn.exec;
         let (exited, exit_code) = watch::channel(None);
-        running.on_exit(exec, Box::new(move |code| _ = exited.send(Some(code))));
+        running.on_exit(exec, move |code| _ = exited.send(Some(code)));
         let request = InitRequest::SpawnOnTerminal {
             spawn,
             columns,
             rows,
         };
-        let master = match running.call("making a terminal", request, Vec::new()).await {
-            Ok((_, descriptors)) => descriptors.into_iter().next(),
-            Err(error) => {
-                running.forget_exit(exec);
-                return Err(error);
-            }
-        };
-        let master = master.ok_or(GuestError::NotRunning)?;
+        let opened = running
+            .call_for_descriptor("making a terminal", request)
+            .await;
+        let master = opened.inspect_err(|_| running.forget_exit(exec))?;
         let master = watch(master).map_err(failed)?;
         Ok(Pty {
             shared: Arc::new(PtyShared {
@@ -203,22 +200,18 @@ impl Pty {
         }
     }
 
-    /// Ends the shell as a terminal that is closed does (SIGHUP, then SIGKILL to what
-    /// stayed in its process group) and waits for it.
+    /// Ends the shell and everything that was started on the terminal, and waits for
+    /// the shell; its exit code (137 unless it had ended before).
     pub async fn close(&self) -> i32 {
-        for signal in [libc::SIGHUP, libc::SIGKILL] {
-            let request = InitRequest::Signal {
-                exec: self.shared.exec,
-                signal,
-                group: true,
-            };
-            // A shell that has ended needs no signal.
-            let _ = self
-                .shared
-                .running
-                .call("closing", request, Vec::new())
-                .await;
-        }
+        let request = InitRequest::EndSession {
+            exec: self.shared.exec,
+        };
+        // What has ended needs no end.
+        let _ = self
+            .shared
+            .running
+            .call("closing a terminal", request, Vec::new())
+            .await;
         self.exited().await
     }
 
@@ -249,12 +242,8 @@ fn watch(master: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 
 impl Drop for PtyShared {
     fn drop(&mut self) {
-        // The init holds the master as well, to size it; it lets go on hearing this.
-        let request = InitRequest::Signal {
-            exec: self.exec,
-            signal: libc::SIGHUP,
-            group: true,
-        };
+        // The init holds the terminal as well, to size it; it lets go on hearing this.
+        let request = InitRequest::HangUp { exec: self.exec };
         self.running.post(request);
     }
 }

@@ -15,10 +15,11 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, watch};
 
-use super::devbox::{GuestShared, Running, receiving_pipe};
+use super::devbox::GuestShared;
 use super::error::GuestError;
 use super::process::{KILLED, Process, ProcessState, Target};
 use super::protocol::InitRequest;
+use super::running::{Running, receiving_pipe};
 use super::spec::User;
 
 /// A handle to a named shell. Clones queue to the same one.
@@ -122,7 +123,7 @@ async fn start(guest: &GuestShared) -> Result<Live, GuestError> {
     request.status_pipe = true;
     let exec = request.exec;
     let (exited, exit_code) = watch::channel(None);
-    running.on_exit(exec, Box::new(move |code| _ = exited.send(Some(code))));
+    running.on_exit(exec, move |code| _ = exited.send(Some(code)));
     let descriptors = vec![
         script_reader.into(),
         null()?.into(),

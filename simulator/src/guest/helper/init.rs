@@ -144,6 +144,14 @@ impl Init {
                 system::resize_terminal(master, columns, rows)?;
                 Ok(done())
             }
+            InitRequest::HangUp { exec } => {
+                self.leaders.hang_up(exec);
+                Ok(done())
+            }
+            InitRequest::EndSession { exec } => {
+                self.leaders.end_session(exec);
+                Ok(done())
+            }
             InitRequest::Open { path, user, write } => {
                 let file = open::open_file(&path, self.surroundings.switched(&user), write)?;
                 Ok((Answer::Done, vec![file]))

@@ -27,20 +27,39 @@ struct Keeper {
     socket: FrameSocket,
     children: SignalFd,
     store: Store,
-    inits: BTreeMap<String, Init>,
+    devboxes: BTreeMap<String, Devbox>,
     /// The host's ends of networks; the kernel removes one some time after its Devbox.
     outside_names: Vec<String>,
 }
 
-/// A running init, and what to do when it has ended.
-struct Init {
-    pid: Pid,
+/// A Devbox from the making of its disk until it is forgotten.
+#[derive(Default)]
+struct Devbox {
+    /// The process that is its init, while it runs.
+    init: Option<Pid>,
+    /// What to do when the init has ended; not empty while it is being ended.
     at_end: Vec<AtEnd>,
+    /// Requests that came while it was being ended.
+    deferred: Vec<Request>,
+}
+
+struct Request {
+    id: u64,
+    body: KeeperRequest,
+    attached: VecDeque<OwnedFd>,
 }
 
 struct AtEnd {
     request: u64,
-    remove_disk: bool,
+    disk: Disk,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Disk {
+    Keep,
+    /// Keep it, but the Devbox of this machine is no more.
+    Release,
+    Remove,
 }
 
 /// Turns this process, fresh from exec, into a keeper.
@@ -74,7 +93,7 @@ fn serve() -> io::Result<()> {
         socket,
         children,
         store,
-        inits: BTreeMap::new(),
+        devboxes: BTreeMap::new(),
         outside_names: Vec::new(),
     };
     // An error of the socket is its end.
@@ -128,33 +147,34 @@ impl Keeper {
                 let Some((request, attached)) = self.socket.receive()? else {
                     return Ok(());
                 };
-                self.handle(request.id, request.body, attached)?;
+                let (id, body) = (request.id, request.body);
+                self.handle(Request { id, body, attached })?;
             }
         }
     }
 
-    fn handle(
-        &mut self,
-        id: u64,
-        request: KeeperRequest,
-        mut attached: VecDeque<OwnedFd>,
-    ) -> io::Result<()> {
+    fn handle(&mut self, mut request: Request) -> io::Result<()> {
+        if let Some(devbox) = self.being_ended(&request.body) {
+            devbox.deferred.push(request);
+            return Ok(());
+        }
         let done = |()| (Answer::Done, Vec::new());
-        let result = match request {
+        let id = request.id;
+        let result = match request.body {
             KeeperRequest::CreateDisk { box_id, max_bytes } => self
-                .store
-                .create_disk(&box_id, max_bytes)
+                .create_disk(box_id, max_bytes)
                 .map(|(disk, is_new)| (Answer::Disk { is_new }, vec![disk])),
-            KeeperRequest::Start { box_id, init } => match attached.pop_front() {
-                Some(socket) => self.start(box_id, init, socket).map(done),
+            KeeperRequest::Start { box_id, init } => match request.attached.pop_front() {
+                Some(socket) => self.start(&box_id, &init, socket).map(done),
                 None => Err(Errno::EINVAL.into()),
             },
-            KeeperRequest::Stop { box_id } => return self.stop(id, &box_id, false),
-            KeeperRequest::RemoveDisk { box_id } => return self.stop(id, &box_id, true),
-            KeeperRequest::OpenLayer { layer_id, create } => self
-                .store
-                .open_layer(&layer_id, create)
-                .map(|dir| (Answer::Done, vec![dir])),
+            KeeperRequest::Stop { box_id } => return self.end(id, &box_id, Disk::Keep),
+            KeeperRequest::Release { box_id } => return self.end(id, &box_id, Disk::Release),
+            KeeperRequest::RemoveDisk { box_id } => return self.end(id, &box_id, Disk::Remove),
+            KeeperRequest::OpenLayer { layer_id, create } => {
+                let dir = self.store.open_layer(&layer_id, create);
+                dir.map(|dir| (Answer::Done, vec![dir]))
+            }
             KeeperRequest::RemoveLayer { layer_id } => self.store.remove_layer(&layer_id).map(done),
         };
         match result {
@@ -163,74 +183,106 @@ impl Keeper {
         }
     }
 
-    fn start(&mut self, box_id: String, config: InitConfig, socket: OwnedFd) -> io::Result<()> {
-        if self.inits.contains_key(&box_id) {
+    /// The Devbox that `request` would make or start, if one of that name is just ending.
+    fn being_ended(&mut self, request: &KeeperRequest) -> Option<&mut Devbox> {
+        let (KeeperRequest::CreateDisk { box_id, .. } | KeeperRequest::Start { box_id, .. }) =
+            request
+        else {
+            return None;
+        };
+        self.devboxes
+            .get_mut(box_id)
+            .filter(|devbox| !devbox.at_end.is_empty())
+    }
+
+    fn create_disk(
+        &mut self,
+        box_id: String,
+        max_bytes: Option<u64>,
+    ) -> io::Result<(OwnedFd, bool)> {
+        if self.devboxes.contains_key(&box_id) {
             return Err(Errno::EEXIST.into());
         }
-        let place = self.store.place(&box_id);
-        let begin = || -> Infallible { init::run(socket, &place, &config) };
-        let pid = self.store.fork_init(begin)?;
+        let made = self.store.create_disk(&box_id, max_bytes)?;
+        self.devboxes.insert(box_id, Devbox::default());
+        Ok(made)
+    }
+
+    fn start(&mut self, box_id: &str, config: &InitConfig, socket: OwnedFd) -> io::Result<()> {
+        let devbox = self.devboxes.get_mut(box_id).ok_or(Errno::ENOENT)?;
+        if devbox.init.is_some() {
+            return Err(Errno::EEXIST.into());
+        }
+        let place = self.store.place(box_id);
+        let begin = || -> Infallible { init::run(socket, &place, config) };
+        devbox.init = Some(self.store.fork_init(begin)?);
         if config.network == Network::Open && place.host.is_some() {
             self.outside_names.push(place.outside_name);
         }
-        self.inits.insert(
-            box_id,
-            Init {
-                pid,
-                at_end: Vec::new(),
-            },
-        );
         Ok(())
     }
 
-    /// Answers when the init is gone and, if asked, its disk.
-    fn stop(&mut self, request: u64, box_id: &str, remove_disk: bool) -> io::Result<()> {
-        let at_end = AtEnd {
-            request,
-            remove_disk,
-        };
-        match self.inits.get_mut(box_id) {
-            Some(init) => {
-                init.at_end.push(at_end);
-                self.store.end_init(init.pid);
+    /// Ends a Devbox; answers when its init is gone and its disk is dealt with.
+    fn end(&mut self, request: u64, box_id: &str, disk: Disk) -> io::Result<()> {
+        let at_end = AtEnd { request, disk };
+        match self.devboxes.get_mut(box_id) {
+            Some(Devbox {
+                init: Some(init),
+                at_end: waiting,
+                ..
+            }) => {
+                waiting.push(at_end);
+                self.store.end_init(*init);
                 Ok(())
             }
-            None => self.finish(box_id, &at_end),
+            _ => self.finish(box_id, &at_end),
         }
     }
 
     fn finish(&mut self, box_id: &str, at_end: &AtEnd) -> io::Result<()> {
-        let removed = if at_end.remove_disk {
-            self.store.remove_disk(box_id)
-        } else {
-            Ok(())
+        if at_end.disk != Disk::Keep {
+            self.devboxes.remove(box_id);
+        }
+        let dealt_with = match at_end.disk {
+            Disk::Remove => self.store.remove_disk(box_id),
+            Disk::Keep | Disk::Release => Ok(()),
         };
-        let answer = removed.map_or_else(|error| failed(&error), |()| Answer::Done);
+        let answer = dealt_with.map_or_else(|error| failed(&error), |()| Answer::Done);
         self.socket.send(at_end.request, answer, &[])
     }
 
     fn reap(&mut self) -> io::Result<()> {
         while let Some(pid) = reap_one() {
-            let ended = self.inits.iter().find(|(_, init)| init.pid == pid);
-            let Some(box_id) = ended.map(|(box_id, _)| box_id.clone()) else {
+            network::forget_gone(&mut self.outside_names);
+            let is_it = |devbox: &Devbox| devbox.init == Some(pid);
+            let found = self.devboxes.iter_mut().find(|(_, devbox)| is_it(devbox));
+            let Some((box_id, devbox)) = found else {
                 continue;
             };
-            let init = self.inits.remove(&box_id);
-            network::forget_gone(&mut self.outside_names);
-            for at_end in init.map(|init| init.at_end).unwrap_or_default() {
+            let box_id = box_id.clone();
+            let ended = std::mem::take(devbox);
+            for at_end in ended.at_end {
                 self.finish(&box_id, &at_end)?;
+            }
+            for request in ended.deferred {
+                self.handle(request)?;
             }
         }
         Ok(())
     }
 
     fn end_all(&mut self) {
-        for init in self.inits.values() {
-            self.store.end_init(init.pid);
+        let inits: Vec<Pid> = self
+            .devboxes
+            .values()
+            .filter_map(|devbox| devbox.init)
+            .collect();
+        for init in &inits {
+            self.store.end_init(*init);
         }
-        for init in std::mem::take(&mut self.inits).into_values() {
+        for init in inits {
             // Fails only when it was reaped before.
-            let _ = waitpid(init.pid, None);
+            let _ = waitpid(init, None);
         }
         network::wait_until_gone(&self.outside_names);
     }

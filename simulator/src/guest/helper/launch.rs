@@ -50,7 +50,8 @@ pub(super) fn launch(request: &SpawnRequest, stdio: Stdio, user: Option<&User>) 
 /// Makes a terminal; its master and the path of its slave, which belongs to `user`.
 pub(super) fn open_terminal(user: Option<&User>) -> io::Result<(PtyMaster, String)> {
     use nix::fcntl::OFlag;
-    let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC)?;
+    let master =
+        posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
     grantpt(&master)?;
     unlockpt(&master)?;
     let slave = ptsname_r(&master)?;

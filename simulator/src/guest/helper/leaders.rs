@@ -8,6 +8,8 @@ use nix::pty::PtyMaster;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, tcgetpgrp};
 
+use super::listing;
+
 /// Ended leaders that are kept before those whose groups are gone are forgotten.
 const MAX_ENDED: usize = 256;
 
@@ -62,15 +64,11 @@ impl Leaders {
 
     /// Signals a leader or its group; whether there was one. A leader that was reaped is
     /// never signalled, nor a group whose number now belongs to a later leader.
-    pub(super) fn signal(&mut self, exec: u64, signal: i32, group: bool) -> io::Result<bool> {
+    pub(super) fn signal(&self, exec: u64, signal: i32, group: bool) -> io::Result<bool> {
         let signal = Signal::try_from(signal)?;
-        let Some(leader) = self.by_exec.get_mut(&exec) else {
+        let Some(leader) = self.by_exec.get(&exec) else {
             return Ok(false);
         };
-        if signal == Signal::SIGHUP {
-            // Once the simulator lets go of its descriptor too, the terminal hangs up.
-            leader.terminal = None;
-        }
         let (pid, has_ended) = (leader.pid, leader.has_ended);
         let is_reused = || {
             self.by_exec
@@ -87,6 +85,25 @@ impl Leaders {
             },
             (true, true) => delivered(killpg(pid, signal)),
             (false, false) => delivered(kill(pid, signal)),
+        }
+    }
+
+    /// Closes this process's end of a terminal.
+    pub(super) fn hang_up(&mut self, exec: u64) {
+        if let Some(leader) = self.by_exec.get_mut(&exec) {
+            leader.terminal = None;
+        }
+    }
+
+    /// Kills what a running leader's session consists of, jobs in the background too.
+    pub(super) fn end_session(&self, exec: u64) {
+        let Some(leader) = self.by_exec.get(&exec) else {
+            return;
+        };
+        let processes = listing::descendants().into_iter();
+        for process in processes.filter(|process| process.session == leader.pid.as_raw()) {
+            // It may have ended already.
+            let _ = kill(Pid::from_raw(process.pid), Signal::SIGKILL);
         }
     }
 

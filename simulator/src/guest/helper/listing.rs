@@ -39,12 +39,14 @@ pub(super) fn descendant_ids() -> impl Iterator<Item = Pid> {
 
 fn describe(pid: i32, dir: &Path) -> Option<ListedProcess> {
     let stat = std::fs::read(dir.join("stat")).ok()?;
-    // "PID (NAME) STATE PARENT ...", and the name may hold anything.
+    // "PID (NAME) STATE PARENT GROUP SESSION ...", and the name may hold anything.
     let end_of_name = stat.iter().rposition(|&byte| byte == b')')?;
     let rest = std::str::from_utf8(stat.get(end_of_name + 1..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
+    let _group = fields.next()?;
+    let session = fields.next()?.parse().ok()?;
     let arguments = std::fs::read(dir.join("cmdline")).ok()?;
     let arguments = arguments.strip_suffix(b"\0").map(|arguments| {
         let words = arguments.split(|&byte| byte == 0);
@@ -55,6 +57,7 @@ fn describe(pid: i32, dir: &Path) -> Option<ListedProcess> {
     Some(ListedProcess {
         pid,
         parent,
+        session,
         zombie: matches!(state, "Z" | "X"),
         arguments: arguments.unwrap_or_default(),
     })

@@ -1,6 +1,6 @@
 //! What surrounds the programs of a Devbox: made by its init before anything runs.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{DirBuilderExt, chown, symlink};
@@ -64,13 +64,11 @@ impl Surroundings {
         prctl::set_pdeathsig(Signal::SIGTERM)?;
         // Orphans of the Devbox become children of this process, not of the host's init.
         prctl::set_child_subreaper(true)?;
-        let home = place
-            .disk_dir
-            .join("upper")
-            .join(config.user.home.trim_start_matches('/'));
-        let (temporary, shells) = (place.box_dir.join("tmp"), place.box_dir.join("shells"));
+        let upper = place.disk_dir.join("upper");
+        let home = upper.join(config.user.home.trim_start_matches('/'));
+        let (temporary, shells) = (upper.join("tmp"), place.box_dir.join("shells"));
         // Pipes of shells that a suspend cut off; the next ones may get the same names.
-        let _ = std::fs::remove_dir_all(&shells);
+        let _ = fs::remove_dir_all(&shells);
         for dir in [&home, &temporary, &shells] {
             DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         }
@@ -94,7 +92,7 @@ fn link_tools(dir: &Path, config: &InitConfig) -> io::Result<String> {
         return Ok(PATH.to_owned());
     };
     // A resumed Devbox may have another choice.
-    let _ = std::fs::remove_dir_all(dir);
+    let _ = fs::remove_dir_all(dir);
     DirBuilder::new().recursive(true).mode(0o755).create(dir)?;
     let applets = applets_of(&config.shell_program);
     for tool in tools {

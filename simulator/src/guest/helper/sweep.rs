@@ -36,7 +36,11 @@ pub(super) fn lock_state_dir(state_dir: &Path) -> io::Result<File> {
         .append(true)
         .open(state_dir.join(LOCK_FILE))?;
     match lock.try_lock() {
-        Ok(()) => Ok(lock),
+        Ok(()) => {
+            // What had the lock before is dead.
+            end_processes_of(state_dir);
+            Ok(lock)
+        }
         Err(TryLockError::Error(error)) => Err(error),
         Err(TryLockError::WouldBlock) => Err(io::Error::other(
             "another simulator uses the state directory",

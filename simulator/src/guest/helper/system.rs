@@ -61,12 +61,28 @@ pub(super) fn adopt(fresh: RawFd) -> OwnedFd {
 
 /// Gives every signal its default action and unblocks all: an ignored signal would stay
 /// ignored in every program that is executed from here.
-#[expect(unsafe_code, reason = "signal actions are process-wide state")]
+#[expect(
+    unsafe_code,
+    reason = "the C library refuses two signals that it uses itself"
+)]
 pub(super) fn reset_signals() {
-    for signal in 1..=libc::SIGRTMAX() {
-        // SAFETY: the default action runs no code of ours. The numbers that cannot be
-        // set (SIGKILL, SIGSTOP, the C library's own) are refused, which is no loss.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    const SIGNALS: i32 = 64;
+    const MASK_BYTES: usize = 8;
+    // The kernel's structure begins with the action, of which the default is 0, and is
+    // not larger than this on any architecture.
+    let default_action = [0_u64; 8];
+    for signal in 1..=SIGNALS {
+        // SAFETY: the kernel reads the structure during the call, and the default action
+        // runs no code of ours. SIGKILL and SIGSTOP are refused, which is no loss.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default_action.as_ptr(),
+                std::ptr::null_mut::<u64>(),
+                MASK_BYTES,
+            )
+        };
     }
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
 }
