@@ -115,7 +115,8 @@ impl Connection {
 
 /// The error of an upload whose answer was lost, for the command that was to follow.
 fn unsent(error: &Error, operation: &'static str) -> Error {
-    let message = format!("the command was not started, because an upload for it failed: {error}");
+    let message =
+        format!("nothing was run in the Devbox, because an upload for it failed: {error}");
     let unsent = Error::new(Code::Unavailable, message).during(operation);
     match error.status() {
         Some(status) => unsent.with_answer(
