@@ -183,6 +183,7 @@ class MemoryConnection {
       this.#world.find("sandbox", request.sandboxId);
       const process = new MemoryProcess(this.#world, this.#world.id("process"));
       this.#world.processes.set(process.id, process);
+      if (this.#world.runsProcesses) process.run(command(request), request.env);
       return process.view();
     });
   }
@@ -410,11 +411,16 @@ function volumeRecord(volume) {
   };
 }
 
-function run({ command, stdin, timeoutSeconds = 600, maxOutputBytes = 1048576 }, env) {
-  const [file, ...args] = typeof command === "string" ? ["/bin/sh", "-c", command] : command;
+/** What to spawn for argv or shell text. */
+function command({ command: given }) {
+  return typeof given === "string" ? ["/bin/sh", "-c", given] : given;
+}
+
+function run({ command: given, cwd, stdin, timeoutSeconds = 600, maxOutputBytes = 1048576 }, env) {
+  const [file, ...args] = command({ command: given });
   const started = performance.now();
   return new Promise((resolve, reject) => {
-    const child = spawn(file, args, { env: { PATH: process.env.PATH, ...env } });
+    const child = spawn(file, args, { cwd, env: { PATH: process.env.PATH, ...env } });
     const timer = setTimeout(() => child.kill("SIGKILL"), timeoutSeconds * 1000);
     const output = { stdout: [], stderr: [] };
     for (const name of ["stdout", "stderr"]) {

@@ -1,5 +1,6 @@
-/** A live process of the in-memory provider: a test writes its output and ends it. */
+/** A live process of the in-memory provider: a test writes its output and ends it, or a child does. */
 
+import { spawn } from "node:child_process";
 import { abortable } from "./memory-world.mjs";
 
 export class MemoryProcess {
@@ -11,6 +12,20 @@ export class MemoryProcess {
   constructor(world, id) {
     this.world = world;
     this.id = id;
+  }
+
+  /** Lets a child process of this machine be it. */
+  run([file, ...args], env) {
+    const child = spawn(file, args, {
+      env: { PATH: process.env.PATH, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.kill = () => child.kill("SIGKILL");
+    for (const stream of ["stdout", "stderr"]) {
+      child[stream].setEncoding("utf8").on("data", (text) => this.write(stream, text));
+    }
+    child.once("error", () => this.end(127));
+    child.once("close", (code) => this.end(code ?? 137));
   }
 
   /** Writes output, as the command would. */
@@ -50,6 +65,7 @@ export class MemoryProcess {
       }),
       terminate: (call) =>
         this.world.run("terminate", { processId: this.id }, async () => {
+          this.kill?.();
           this.end(137);
           return abortable(Promise.resolve(this.exit), call?.signal);
         }),

@@ -14,6 +14,8 @@ export class MemoryWorld {
   snapshots = new Map();
   volumes = new Map();
   processes = new Map();
+  /** Whether started processes are real ones of this machine; otherwise a test writes their output. */
+  runsProcesses = false;
   /** Every call that reached the provider: `{ method, request }`. */
   calls = [];
   #faults = [];
