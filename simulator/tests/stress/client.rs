@@ -38,6 +38,16 @@ impl Client {
         serde_json::from_str(&text).expect("an answer in JSON")
     }
 
+    /// Asks for a Devbox; whether there was an answer.
+    pub(crate) async fn try_create(&self) -> bool {
+        let request = self
+            .http
+            .post(format!("{}/v1/devboxes/create_and_await_running", self.url))
+            .bearer_auth("ak_stress")
+            .json(&json!({}));
+        request.send().await.is_ok()
+    }
+
     /// Creates a Devbox and gives its id once it runs.
     pub(crate) async fn devbox(&self, request: Value) -> String {
         let created = self.post("/v1/devboxes", request).await;

@@ -15,8 +15,8 @@ const END_LIMIT: Duration = Duration::from_secs(30);
 /// A running binary; killed when dropped.
 pub(crate) struct Instance {
     child: Child,
-    /// Its end would end the simulator.
-    _stdin: Option<ChildStdin>,
+    /// Its end ends the simulator.
+    stdin: Option<ChildStdin>,
     announced: Value,
 }
 
@@ -49,7 +49,7 @@ impl Instance {
             .expect("a line of text");
         let announced = serde_json::from_str(&line).expect("a line of JSON");
         Self {
-            _stdin: child.stdin.take(),
+            stdin: child.stdin.take(),
             child,
             announced,
         }
@@ -78,8 +78,18 @@ impl Instance {
         self.end_by(Signal::SIGKILL)
     }
 
+    /// Lets go of it, as the end of the process that started it would.
+    pub(crate) fn abandon(&mut self) -> ExitStatus {
+        drop(self.stdin.take());
+        self.wait()
+    }
+
     fn end_by(&mut self, signal: Signal) -> ExitStatus {
         kill(self.pid(), signal).expect("it runs");
+        self.wait()
+    }
+
+    fn wait(&mut self) -> ExitStatus {
         let deadline = Instant::now() + END_LIMIT;
         loop {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {

@@ -1,7 +1,7 @@
 //! Nothing of a simulator is left on the machine when it has ended.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -99,10 +99,52 @@ fn an_orderly_end_leaves_no_process_namespace_mount_interface_or_file() {
 }
 
 #[test]
+fn the_end_of_whoever_started_it_ends_it_and_leaves_nothing() {
+    nothing_is_left_of_namespaces(|instance| assert!(instance.abandon().success()));
+}
+
+#[test]
 fn a_killed_simulator_leaves_no_process_namespace_mount_interface_or_file() {
     nothing_is_left_of_namespaces(|instance| {
         instance.murder();
     });
+}
+
+/// The kill may meet any step of a boot: each round at another moment.
+#[test]
+fn a_simulator_killed_while_devboxes_boot_leaves_nothing() {
+    let Some(enclosure) = enclosure() else {
+        return;
+    };
+    let mounts = witness::mounts_of(enclosure.pid());
+    for round in 0..5_u32 {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let mut instance = enclosure.start(temporary.path(), &[]);
+        // The witness sees the simulator and its helper.
+        assert!(witness::neighbours_of(enclosure.pid()).len() > 1);
+        let client = Client::new(instance.url());
+        enclosure.run(async || {
+            let boots = (0..20).map(|_| client.try_create());
+            let all = futures::future::join_all(boots);
+            let moment = Duration::from_millis(u64::from(round) * 15);
+            // Most are still on their way.
+            let _answers = tokio::time::timeout(moment, all).await;
+            instance.murder();
+        });
+        assert_eq!(
+            witness::until_gone(|| witness::neighbours_of(enclosure.pid())),
+            Vec::<String>::new(),
+            "round {round}"
+        );
+        let networks = || {
+            let mut names = witness::interfaces_of(enclosure.pid());
+            names.retain(|name| name != "lo");
+            names
+        };
+        assert_eq!(witness::until_gone(networks), Vec::<String>::new());
+        assert_eq!(witness::mounts_of(enclosure.pid()), mounts);
+        assert_eq!(witness::files_in(temporary.path()), Vec::<String>::new());
+    }
 }
 
 /// A plain simulator with its boxes, their processes and a directory.

@@ -65,14 +65,7 @@ impl Traces {
 
     /// Waits until nothing is left; what is, if something stays.
     pub(crate) fn left(&self) -> Vec<String> {
-        let deadline = Instant::now() + SETTLING;
-        loop {
-            let left = self.now();
-            if left.is_empty() || Instant::now() > deadline {
-                return left;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until_gone(|| self.now())
     }
 
     /// Kills the processes that the simulator works through, but no command.
@@ -128,6 +121,33 @@ pub(crate) fn interfaces_of(process: Pid) -> Vec<String> {
         .filter_map(|line| line.split_once(':'))
         .map(|(name, _)| name.trim().to_owned())
         .collect()
+}
+
+/// The other processes in the network namespace of one.
+pub(crate) fn neighbours_of(process: Pid) -> Vec<String> {
+    let network = |id: i32| {
+        fs::metadata(format!("/proc/{id}/ns/net"))
+            .ok()
+            .map(|found| found.ino())
+    };
+    let theirs = network(process.as_raw()).expect("the process runs");
+    process_ids()
+        .filter(|id| *id != process.as_raw() && stat(*id).is_some())
+        .filter(|id| network(*id) == Some(theirs))
+        .map(|id| format!("{id} {}", command_of(id)))
+        .collect()
+}
+
+/// Waits until there is nothing that `look` sees; what there is, if it stays.
+pub(crate) fn until_gone(look: impl Fn() -> Vec<String>) -> Vec<String> {
+    let deadline = Instant::now() + SETTLING;
+    loop {
+        let left = look();
+        if left.is_empty() || Instant::now() > deadline {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn lines_of(path: &str) -> Vec<String> {
