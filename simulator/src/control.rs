@@ -179,7 +179,7 @@ async fn announce_eviction(
     let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
     let deadline_ms = world.clock.now_ms().saturating_add(wait_ms);
     world.evictions.announce(Eviction {
-        account_id: Arc::clone(&devbox.origin.account_id),
+        account_id: devbox.origin.account_id.clone(),
         devbox_id: id,
         deadline_ms,
     });

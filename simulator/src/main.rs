@@ -7,6 +7,7 @@
 
 use std::io::{IsTerminal, Read, Write};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -32,6 +33,9 @@ struct Arguments {
     /// Accept this key only (default: any key that starts with ak_)
     #[arg(long)]
     api_key: Option<String>,
+    /// Keep Devboxes, snapshots and all other resources here for the next start
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
     /// Start with a switch set; see `GET /_simulator/settings` for all names
     #[arg(long = "set", value_name = "NAME=VALUE")]
     assignments: Vec<String>,
@@ -58,6 +62,7 @@ impl Arguments {
             port: self.port,
             api_key: self.api_key.clone(),
             settings,
+            state_dir: self.state.clone(),
             isolation: if self.plain {
                 IsolationChoice::Plain
             } else {

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::guest::{Isolation, IsolationChoice, Machine, MachineOptions};
 use crate::routes;
 use crate::server;
+use crate::state::persist::StateDir;
 use crate::state::settings::Settings;
 use crate::state::{World, timers};
 
@@ -33,6 +35,8 @@ pub struct Options {
     pub settings: Settings,
     /// Whether boxes may have namespaces of their own.
     pub isolation: IsolationChoice,
+    /// Keeps boxes, snapshots and all other resources here for the next start.
+    pub state_dir: Option<PathBuf>,
     /// Dropping the simulator panics if a request matched no route.
     pub panic_on_unexpected: bool,
 }
@@ -140,7 +144,7 @@ async fn run(
     stop: CancellationToken,
     started: &mpsc::Sender<io::Result<(SocketAddr, Arc<World>)>>,
 ) {
-    let (listener, address, world) = match prepare(options, stop).await {
+    let (listener, address, world, state) = match prepare(options, stop).await {
         Ok(prepared) => prepared,
         Err(error) => {
             started.send(Err(error)).unwrap_or_default();
@@ -148,6 +152,9 @@ async fn run(
         }
     };
     let timers = tokio::spawn(timers::run(Arc::clone(&world)));
+    let saving = state
+        .clone()
+        .map(|state| tokio::spawn(state.keep_saving(Arc::clone(&world))));
     started
         .send(Ok((address, Arc::clone(&world))))
         .unwrap_or_default();
@@ -158,18 +165,24 @@ async fn run(
     )
     .await;
     timers.abort();
+    if let (Some(state), Some(saving)) = (state, saving) {
+        saving.abort();
+        if let Err(error) = state.save(&world) {
+            tracing::error!(%error, "the state could not be saved");
+        }
+    }
     world.end().await;
 }
 
-async fn prepare(
-    options: Options,
-    stop: CancellationToken,
-) -> io::Result<(TcpListener, SocketAddr, Arc<World>)> {
+type Prepared = (TcpListener, SocketAddr, Arc<World>, Option<StateDir>);
+
+async fn prepare(options: Options, stop: CancellationToken) -> io::Result<Prepared> {
     let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port)))?;
     let address = listener.local_addr()?;
+    let state = options.state_dir.map(StateDir::open).transpose()?;
     let machine = MachineOptions {
+        state_dir: state.as_ref().map(StateDir::machine_dir),
         isolation: options.isolation,
-        ..MachineOptions::default()
     };
     let machine = Machine::start(machine).await.map_err(io::Error::other)?;
     if let Isolation::Plain { reason } = machine.isolation() {
@@ -178,9 +191,9 @@ async fn prepare(
             "boxes are plain processes: they share this machine's network"
         );
     }
-    Ok((
-        listener,
-        address,
-        World::new(options.settings, options.api_key, machine, stop),
-    ))
+    let world = World::new(options.settings, options.api_key, machine, stop);
+    if let Some(state) = &state {
+        state.load(&world).await?;
+    }
+    Ok((listener, address, world, state))
 }

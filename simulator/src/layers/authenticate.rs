@@ -14,11 +14,12 @@ use http::request::Parts;
 
 use crate::error::ApiError;
 use crate::state::World;
+use crate::state::accounts::AccountKey;
 
 /// The account that a request acts for.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    pub(crate) account_id: Arc<str>,
+    pub(crate) account_id: AccountKey,
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {

@@ -38,7 +38,7 @@ async fn watch(
         return ([(CONTENT_TYPE, "text/plain")], "").into_response();
     }
     let (pending, announced) = world.evictions.watch(&caller.account_id);
-    let account_id = Arc::clone(&caller.account_id);
+    let account_id = caller.account_id.clone();
     let stopping = world.stopping.clone();
     let events = stream::iter(pending)
         .chain(live(announced))

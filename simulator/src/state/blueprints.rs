@@ -4,11 +4,12 @@
 //! deleted blueprint is still told, with `state: deleted`; one that snapshots
 //! depend on cannot be deleted. How a build runs is in `build.rs`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::accounts::AccountKey;
 use super::ids;
 use super::view::{maybe, with_optional};
 use crate::error::{ApiError, ApiResult};
@@ -34,11 +35,11 @@ pub(crate) enum BuildStatus {
 }
 
 /// One blueprint.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Blueprint {
     pub(crate) id: String,
     /// `None`: public.
-    account_id: Option<Arc<str>>,
+    account_id: Option<AccountKey>,
     pub(crate) name: String,
     pub(crate) status: BuildStatus,
     pub(crate) is_deleted: bool,
@@ -50,13 +51,14 @@ pub(crate) struct Blueprint {
     /// Inherited by boxes that are made from it.
     pub(crate) launch_parameters: Map<String, Value>,
     base_blueprint_id: Option<String>,
+    #[serde(skip)]
     pub(crate) layer: Option<Layer>,
     pub(crate) logs: Vec<Value>,
 }
 
 impl Blueprint {
     pub(crate) fn new(
-        account_id: Arc<str>,
+        account_id: AccountKey,
         parameters: Map<String, Value>,
         base: Option<&Self>,
         now_ms: i64,
@@ -233,6 +235,14 @@ impl Blueprints {
             .iter_mut()
             .find(|blueprint| blueprint.id == id)
             .map(change)
+    }
+
+    pub(super) fn saved(&self) -> Vec<Blueprint> {
+        self.lock().clone()
+    }
+
+    pub(super) fn restore(&self, blueprints: Vec<Blueprint>) {
+        *self.lock() = blueprints;
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Blueprint>> {

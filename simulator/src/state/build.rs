@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::World;
+use super::accounts::AccountKey;
 use super::blueprints::{Blueprint, BuildStatus};
 use super::ids;
 use super::launch::Launch;
@@ -68,7 +69,7 @@ enum Step {
 /// Makes a blueprint and begins to build it.
 pub(crate) fn create(
     world: &Arc<World>,
-    account_id: &Arc<str>,
+    account_id: &AccountKey,
     parameters: Map<String, Value>,
     outcome: BuildOutcome,
 ) -> ApiResult<Blueprint> {
@@ -104,7 +105,7 @@ pub(crate) fn create(
         |settings| settings.blueprint_quota,
     )?;
     let now_ms = world.clock.now_ms();
-    let blueprint = Blueprint::new(Arc::clone(account_id), parameters, base.as_ref(), now_ms)?;
+    let blueprint = Blueprint::new(account_id.clone(), parameters, base.as_ref(), now_ms)?;
     let launch = Launch::parse(&blueprint.launch_parameters)?;
     let steps = dockerfile_steps(recipe.dockerfile.as_deref().unwrap_or_default())
         .into_iter()

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::World;
+use super::accounts::AccountKey;
 use super::devboxes::{Devbox, Origin, Record};
 use super::ids;
 use super::launch::{Launch, SIZE_FIELDS};
@@ -64,7 +65,7 @@ impl World {
     /// Makes a box, `provisioning` (or `queued` for the flex tier), and keeps it.
     pub(crate) fn new_devbox(
         &self,
-        account_id: &Arc<str>,
+        account_id: &AccountKey,
         request: CreateDevbox,
     ) -> ApiResult<Arc<Devbox>> {
         let now_ms = self.clock.now_ms();
@@ -100,7 +101,7 @@ impl World {
         record.enter(first, now_ms);
         let origin = Origin {
             id: ids::fresh("dbx"),
-            account_id: Arc::clone(account_id),
+            account_id: account_id.clone(),
             environment,
             file_mounts,
             entrypoint: request.entrypoint,

@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use http::StatusCode;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::accounts::AccountKey;
 use super::executions::Executions;
 use super::launch::Launch;
 use super::logs::Log;
@@ -24,7 +26,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::guest::{Guest, Layer};
 
 /// One entry of `state_transitions`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Transition {
     pub(crate) status: DevboxStatus,
     pub(crate) time_ms: i64,
@@ -34,7 +36,7 @@ pub(crate) struct Transition {
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub(crate) id: String,
-    pub(crate) account_id: Arc<str>,
+    pub(crate) account_id: AccountKey,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) file_mounts: BTreeMap<String, String>,
     pub(crate) entrypoint: Option<String>,
@@ -48,7 +50,7 @@ pub(crate) struct Origin {
 }
 
 /// What changes about a box.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) name: Option<String>,
     pub(crate) metadata: BTreeMap<String, String>,
@@ -56,15 +58,17 @@ pub(crate) struct Record {
     pub(crate) transitions: Vec<Transition>,
     pub(crate) create_time_ms: i64,
     pub(crate) end_time_ms: Option<i64>,
-    pub(crate) failure_reason: Option<&'static str>,
-    pub(crate) shutdown_reason: Option<&'static str>,
+    pub(crate) failure_reason: Option<String>,
+    pub(crate) shutdown_reason: Option<String>,
     pub(crate) tunnel: Option<Tunnel>,
     /// Virtual time at which the lifetime ends, once it counts.
     pub(crate) lifetime_end_ms: Option<i64>,
     /// Virtual time of the last call that kept the box from idling.
     pub(crate) active_ms: i64,
     /// Snapshots that are being taken; a shutdown without force is refused.
+    #[serde(skip)]
     pub(crate) snapshots_in_progress: usize,
+    #[serde(skip)]
     playing: Option<Playing>,
 }
 
@@ -89,6 +93,21 @@ impl Record {
             active_ms: now_ms,
             snapshots_in_progress: 0,
             playing: None,
+        }
+    }
+
+    /// A copy without what ends with the simulator.
+    pub(super) fn saved(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            metadata: self.metadata.clone(),
+            transitions: self.transitions.clone(),
+            failure_reason: self.failure_reason.clone(),
+            shutdown_reason: self.shutdown_reason.clone(),
+            tunnel: self.tunnel.clone(),
+            snapshots_in_progress: 0,
+            playing: None,
+            ..*self
         }
     }
 
@@ -258,8 +277,8 @@ impl Devbox {
             Some(step) => (step.status, step.failure_reason, step.shutdown_reason),
             None => (
                 record.status.as_str().to_owned(),
-                record.failure_reason.map(str::to_owned),
-                record.shutdown_reason.map(str::to_owned),
+                record.failure_reason.clone(),
+                record.shutdown_reason.clone(),
             ),
         };
         let required = json!({

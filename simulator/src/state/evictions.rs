@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast;
 
 use super::World;
+use super::accounts::AccountKey;
 use super::lifecycle;
 
 /// Notices that a slow reader may fall behind.
@@ -17,7 +18,7 @@ const CAPACITY: usize = 256;
 /// One notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Eviction {
-    pub(crate) account_id: Arc<str>,
+    pub(crate) account_id: AccountKey,
     pub(crate) devbox_id: String,
     pub(crate) deadline_ms: i64,
 }

@@ -14,10 +14,12 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::World;
+use super::accounts::AccountKey;
 use super::choices::{CommandShell, LaunchFailure, LifetimeStart};
 use super::create::CreateDevbox;
 use super::devboxes::Devbox;
 use super::logs::{Line, Source};
+use super::persist::has_disk;
 use super::status::DevboxStatus;
 use crate::error::{ApiError, ApiResult};
 use crate::guest::{BoxSpec, Guest, GuestShell, Image, Network, Spawn};
@@ -40,7 +42,7 @@ impl<E: std::error::Error> From<E> for BootFailure {
 /// Makes a box and starts to bring it up.
 pub(crate) fn create(
     world: &Arc<World>,
-    account_id: &Arc<str>,
+    account_id: &AccountKey,
     request: CreateDevbox,
 ) -> ApiResult<Arc<Devbox>> {
     let devbox = world.new_devbox(account_id, request)?;
@@ -98,11 +100,40 @@ pub(crate) fn shut_down(world: &World, devbox: &Devbox, reason: &'static str) {
     let now_ms = world.clock.now_ms();
     devbox.change(|record| {
         if !record.status.is_final() {
-            record.shutdown_reason = Some(reason);
+            record.shutdown_reason = Some(reason.to_owned());
             record.enter(DevboxStatus::Shutdown, now_ms);
         }
     });
     release(devbox);
+}
+
+/// Lets a box of an earlier simulator go on, suspended.
+pub(super) async fn take_over(world: &World, devbox: &Devbox) {
+    let status = devbox.status();
+    if status.is_final() {
+        return;
+    }
+    let taken = async {
+        let guest = world.machine.boot(world.box_spec(devbox), None).await?;
+        guest.suspend().await?;
+        Ok::<_, crate::guest::GuestError>(guest)
+    };
+    let guest = if has_disk(status) {
+        taken.await.ok()
+    } else {
+        None
+    };
+    let Some(guest) = guest else {
+        fail(world, devbox, "health_check_failed");
+        return;
+    };
+    devbox.set_guest(guest);
+    let now_ms = world.clock.now_ms();
+    devbox.change(|record| {
+        if record.status != DevboxStatus::Suspended {
+            record.enter(DevboxStatus::Suspended, now_ms);
+        }
+    });
 }
 
 fn not_in(devbox: &Devbox, wanted: &str) -> ApiError {
@@ -317,7 +348,7 @@ fn fail(world: &World, devbox: &Devbox, reason: &'static str) {
     let now_ms = world.clock.now_ms();
     devbox.change(|record| {
         if !record.status.is_final() {
-            record.failure_reason = Some(reason);
+            record.failure_reason = Some(reason.to_owned());
             record.enter(DevboxStatus::Failure, now_ms);
         }
     });

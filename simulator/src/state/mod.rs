@@ -18,6 +18,7 @@ mod launch;
 pub(crate) mod lifecycle;
 pub(crate) mod logs;
 mod output;
+pub(crate) mod persist;
 pub(crate) mod policies;
 pub(crate) mod script;
 pub(crate) mod secrets;

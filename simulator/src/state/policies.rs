@@ -48,7 +48,7 @@ pub(crate) struct PolicyFields {
 }
 
 /// A policy as it stands.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Policy {
     pub(crate) id: String,
     account_id: String,
@@ -154,6 +154,14 @@ impl Policies {
         let gone = self.get(account_id, id)?;
         self.lock().retain(|policy| policy.id != id);
         Ok(gone)
+    }
+
+    pub(super) fn saved(&self) -> Vec<Policy> {
+        self.lock().clone()
+    }
+
+    pub(super) fn restore(&self, policies: Vec<Policy>) {
+        *self.lock() = policies;
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Policy>> {

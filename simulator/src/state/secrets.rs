@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ids;
@@ -22,7 +22,7 @@ pub(crate) struct UpdateSecret {
     value: String,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Secret {
     pub(crate) id: String,
     account_id: String,
@@ -143,6 +143,14 @@ impl Secrets {
             .filter(|secret| secret.account_id == account_id)
             .cloned()
             .collect()
+    }
+
+    pub(super) fn saved(&self) -> Vec<Secret> {
+        self.lock().clone()
+    }
+
+    pub(super) fn restore(&self, secrets: Vec<Secret>) {
+        *self.lock() = secrets;
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Secret>> {

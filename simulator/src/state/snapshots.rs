@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use super::World;
+use super::accounts::AccountKey;
 use super::devboxes::Devbox;
 use super::ids;
 use super::status::DevboxStatus;
@@ -54,10 +55,10 @@ pub(crate) struct SnapshotOutcome {
 }
 
 /// One snapshot.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     pub(crate) id: String,
-    account_id: Arc<str>,
+    account_id: AccountKey,
     name: Option<String>,
     pub(crate) metadata: BTreeMap<String, String>,
     commit_message: Option<String>,
@@ -67,6 +68,7 @@ pub(crate) struct Snapshot {
     pub(crate) source_launch_parameters: Map<String, Value>,
     pub(crate) status: SnapshotStatus,
     pub(crate) error_message: Option<String>,
+    #[serde(skip)]
     pub(crate) layer: Option<Layer>,
 }
 
@@ -104,6 +106,11 @@ impl Snapshot {
                 ("error_message", maybe(self.error_message.as_ref())),
             ],
         )
+    }
+
+    pub(super) fn fail(&mut self, message: impl Into<String>) {
+        self.error_message = Some(message.into());
+        self.status = SnapshotStatus::Error;
     }
 
     /// An update replaces the whole metadata; absent fields keep their value
@@ -246,6 +253,14 @@ impl Snapshots {
         self.changes.send_modify(|version| *version += 1);
     }
 
+    pub(super) fn saved(&self) -> Vec<Snapshot> {
+        self.lock().clone()
+    }
+
+    pub(super) fn restore(&self, snapshots: Vec<Snapshot>) {
+        *self.lock() = snapshots;
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Snapshot>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -275,7 +290,7 @@ pub(crate) fn take(
     )?;
     let mut snapshot = Snapshot {
         id: ids::fresh("snp"),
-        account_id: Arc::clone(account_id),
+        account_id: account_id.clone(),
         name: None,
         metadata: BTreeMap::new(),
         commit_message: None,
@@ -304,10 +319,7 @@ pub(crate) fn take(
                 snapshot.layer = Some(layer);
                 snapshot.status = SnapshotStatus::Complete;
             }
-            Err(message) => {
-                snapshot.error_message = Some(message);
-                snapshot.status = SnapshotStatus::Error;
-            }
+            Err(message) => snapshot.fail(message),
         });
     });
     Ok(snapshot)

@@ -25,7 +25,7 @@ pub(crate) struct TunnelConfig {
 }
 
 /// A tunnel of one box.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Tunnel {
     pub(crate) key: String,
     /// Only for `authenticated`.
