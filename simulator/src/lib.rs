@@ -22,6 +22,7 @@ mod state;
 pub use simulator::{Options, Simulator};
 pub use state::choices::{
     ChunkOffset, CommandShell, EmptyOutput, LaunchFailure, LifetimeStart, ListOrder, NameMatch,
-    OffsetUnit, OptimisticExpiry, StdinSupport, UnknownCursor, WriteFailure, ZeroTimeout,
+    OffsetUnit, OptimisticExpiry, PolicyEdits, StdinSupport, UnknownCursor, WriteFailure,
+    ZeroTimeout,
 };
 pub use state::settings::Settings;

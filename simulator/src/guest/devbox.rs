@@ -14,7 +14,7 @@ use super::process::{Process, ProcessState, Spawn};
 use super::protocol::{Answer, InitRequest, KeeperRequest, SpawnRequest};
 use super::running::{Running, lock};
 use super::shell::Shell;
-use super::spec::BoxSpec;
+use super::spec::{BoxSpec, Network};
 
 /// A process of a Devbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Guest {
         {
             layer.restore_to(guest.shared.disk()?).await?;
         }
-        if let Err(error) = guest.start_init().await {
+        if let Err(error) = guest.start_init(guest.shared.spec.network).await {
             if is_new {
                 // The caller shall find nothing of it; an error of this tells no more.
                 let _ = guest.destroy().await;
@@ -218,16 +218,26 @@ impl Guest {
             .await
     }
 
-    /// Starts a suspended Devbox on its disk. Resuming a running one does nothing.
+    /// Starts a suspended Devbox on its disk, with the network that it was booted with.
+    /// Resuming a running one does nothing.
     ///
     /// # Errors
     ///
     /// As [`super::Machine::boot`].
     pub async fn resume(&self) -> Result<(), GuestError> {
+        self.resume_on(self.shared.spec.network).await
+    }
+
+    /// The same with another network, until the next suspend.
+    ///
+    /// # Errors
+    ///
+    /// As [`super::Machine::boot`].
+    pub async fn resume_on(&self, network: Network) -> Result<(), GuestError> {
         let _verb = self.shared.verb.lock().await;
         match self.running() {
             Ok(_) => Ok(()),
-            Err(_) => self.start_init().await,
+            Err(_) => self.start_init(network).await,
         }
     }
 
@@ -258,10 +268,10 @@ impl Guest {
             .await
     }
 
-    async fn start_init(&self) -> Result<(), GuestError> {
+    async fn start_init(&self, network: Network) -> Result<(), GuestError> {
         // A destroyed Devbox has no disk and never runs again.
         let _disk = self.shared.disk()?;
-        let running = Running::start(&self.shared.machine, &self.shared.spec).await?;
+        let running = Running::start(&self.shared.machine, &self.shared.spec, network).await?;
         *lock(&self.shared.running) = Some(Arc::new(running));
         Ok(())
     }

@@ -15,7 +15,7 @@ use super::error::GuestError;
 use super::machine::MachineShared;
 use super::process::{KILLED, Process, Stdin, Target};
 use super::protocol::{Answer, InitConfig, InitRequest, KeeperRequest, SpawnRequest};
-use super::spec::BoxSpec;
+use super::spec::{BoxSpec, Network};
 
 /// A running init.
 pub(super) struct Running {
@@ -54,7 +54,11 @@ impl Exits {
 
 impl Running {
     /// Starts the init of a Devbox whose disk is there, and waits until it is ready.
-    pub(super) async fn start(machine: &MachineShared, spec: &BoxSpec) -> Result<Self, GuestError> {
+    pub(super) async fn start(
+        machine: &MachineShared,
+        spec: &BoxSpec,
+        network: Network,
+    ) -> Result<Self, GuestError> {
         let failed = |error| GuestError::system("making a socket", error);
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         let exits = Arc::<Exits>::default();
@@ -74,7 +78,7 @@ impl Running {
         .map_err(failed)?;
         let init = InitConfig {
             hostname: spec.hostname.clone(),
-            network: spec.network,
+            network,
             user: spec.user.clone(),
             tools: spec.image.tools.clone(),
             shell_program: spec.image.shell.program().into(),

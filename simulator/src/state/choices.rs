@@ -112,6 +112,18 @@ choice! {
 }
 
 choice! {
+    /// When an edited network policy holds for a box that is already there
+    /// (unknown).
+    PolicyEdits {
+        /// When it is next resumed.
+        #[default]
+        NextStart,
+        /// Never: it keeps what it was made with.
+        Never,
+    }
+}
+
+choice! {
     /// What a launch command that fails does to its box (unknown).
     LaunchFailure {
         /// The box ends in `failure` with `execution_failed`.

@@ -94,12 +94,25 @@ struct Fields {
     provisioning_tier: Option<String>,
 }
 
-/// How large a box is; nothing enforces it, usage is counted by it.
+/// How large a box is. Only the disk's size is enforced; usage is counted by
+/// all three.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Size {
     pub(crate) vcpus: f64,
     pub(crate) memory_gib: f64,
     pub(crate) disk_gib: f64,
+}
+
+impl Size {
+    pub(crate) fn disk_bytes(self) -> u64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole numbers from 2 to 64"
+        )]
+        let gib = self.disk_gib as u64;
+        gib << 30
+    }
 }
 
 /// Launch parameters, understood.

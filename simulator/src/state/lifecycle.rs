@@ -15,7 +15,7 @@ use bytes::Bytes;
 
 use super::World;
 use super::accounts::AccountKey;
-use super::choices::{CommandShell, LaunchFailure, LifetimeStart};
+use super::choices::{CommandShell, LaunchFailure, LifetimeStart, PolicyEdits};
 use super::create::CreateDevbox;
 use super::devboxes::Devbox;
 use super::logs::{Line, Source};
@@ -205,7 +205,10 @@ async fn bring_up(
                 message: "the box has no machine to resume".to_owned(),
                 reason: "health_check_failed",
             })?;
-            guest.resume().await?;
+            match settings.policy_edits {
+                PolicyEdits::NextStart => guest.resume_on(world.network(devbox)).await?,
+                PolicyEdits::Never => guest.resume().await?,
+            }
             guest
         }
     };
@@ -369,18 +372,20 @@ fn release(devbox: &Devbox) {
 }
 
 impl World {
+    /// What the box's policy lets it reach now.
+    fn network(&self, devbox: &Devbox) -> Network {
+        let origin = &devbox.origin;
+        let id = origin.launch.network_policy_id.as_ref();
+        match id.and_then(|id| self.policies.get(&origin.account_id, id).ok()) {
+            // Host names and CIDRs are not told apart: what is not open is closed.
+            Some(policy) if !policy.allow_all => Network::LoopbackOnly,
+            _ => Network::Open,
+        }
+    }
+
     fn box_spec(&self, devbox: &Devbox) -> BoxSpec {
         let settings = self.settings.get();
         let launch = &devbox.origin.launch;
-        let policy = launch
-            .network_policy_id
-            .as_ref()
-            .and_then(|id| self.policies.get(&devbox.origin.account_id, id).ok());
-        // Host names and CIDRs are not told apart: what is not open is closed.
-        let network = match policy {
-            Some(policy) if !policy.allow_all => Network::LoopbackOnly,
-            _ => Network::Open,
-        };
         let shell = match settings.shell {
             CommandShell::Bash => GuestShell::Bash,
             CommandShell::Dash => GuestShell::Dash,
@@ -388,13 +393,17 @@ impl World {
         };
         BoxSpec {
             env: devbox.origin.environment.clone(),
-            network,
+            network: self.network(devbox),
             image: Image {
                 shell,
                 tools: settings.tools.clone(),
             },
             user: launch.user.clone(),
-            max_disk_bytes: settings.disk_quota_bytes,
+            max_disk_bytes: Some(
+                settings
+                    .disk_quota_bytes
+                    .unwrap_or(launch.size.disk_bytes()),
+            ),
             ..BoxSpec::new(devbox.id())
         }
     }

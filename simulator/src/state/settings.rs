@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::choices::{
     ChunkOffset, CommandShell, EmptyOutput, LaunchFailure, LifetimeStart, ListOrder, NameMatch,
-    OffsetUnit, OptimisticExpiry, StdinSupport, UnknownCursor, WriteFailure, ZeroTimeout,
+    OffsetUnit, OptimisticExpiry, PolicyEdits, StdinSupport, UnknownCursor, WriteFailure,
+    ZeroTimeout,
 };
 
 /// The switches and their defaults.
@@ -81,7 +82,7 @@ pub struct Settings {
     pub shell: CommandShell,
     /// The only programs on their PATH; `null` for all.
     pub tools: Option<Vec<String>>,
-    /// The disk of boxes made from now on; `null` for no limit.
+    /// The disk of boxes made from now on; `null` for the size that they ask for.
     pub disk_quota_bytes: Option<u64>,
     /// What a failing launch command does.
     pub launch_failure: LaunchFailure,
@@ -100,6 +101,8 @@ pub struct Settings {
     /// A second network policy of one name is a 400, as the older clients and
     /// the specification say; newer ones say that names may be reused.
     pub unique_policy_names: bool,
+    /// When an edited network policy holds for a box that is already there.
+    pub policy_edits: PolicyEdits,
     /// A suspended box counts as one that uses its network policy.
     pub suspended_uses_policy: bool,
     /// Status of `remove_tunnel` where there is none.
@@ -176,6 +179,7 @@ impl Default for Settings {
             create_parents: false,
             write_failure: WriteFailure::default(),
             unique_policy_names: true,
+            policy_edits: PolicyEdits::default(),
             suspended_uses_policy: true,
             no_tunnel_status: 200,
             repeated_delete_status: 200,

@@ -174,3 +174,54 @@ async fn a_box_under_deny_all_reaches_nothing_and_an_open_one_reaches_this_machi
     assert_eq!(client.run(&closed, interfaces).await["stdout"], "1\n");
     assert_eq!(client.run(&open, interfaces).await["stdout"], "2\n");
 }
+
+/// Only where boxes have networks of their own.
+#[tokio::test]
+async fn an_edited_policy_holds_from_the_next_resume_unless_switched_off() {
+    let client = Client::start();
+    if client.simulator.isolation() != "namespaces" {
+        let health = client.get("/_simulator/health").await.json(200);
+        assert!(
+            health["plain_reason"]
+                .as_str()
+                .is_some_and(|reason| !reason.is_empty())
+        );
+        return;
+    }
+    let policy = create(&client, json!({ "name": "p" })).await;
+    let launch = json!({ "launch_parameters": { "network_policy_id": policy["id"] } });
+    let devbox = client.running_devbox(launch).await;
+    let interfaces = "cat /proc/net/dev | grep -c ':'";
+    let resumed = async || {
+        client
+            .post(&format!("/v1/devboxes/{devbox}/suspend"), json!({}))
+            .await
+            .json(200);
+        client.wait(&devbox, &["suspended"]).await;
+        client
+            .post(&format!("/v1/devboxes/{devbox}/resume"), json!({}))
+            .await
+            .json(200);
+        client.wait(&devbox, &["running"]).await;
+        client.run(&devbox, interfaces).await["stdout"].clone()
+    };
+    let one = format!("{ALL}/{}", policy["id"].as_str().unwrap());
+    client
+        .post(&one, json!({ "allow_all": true }))
+        .await
+        .json(200);
+    assert_eq!(client.run(&devbox, interfaces).await["stdout"], "1\n");
+    client
+        .post("/_simulator/settings", json!({ "policy_edits": "never" }))
+        .await
+        .json(200);
+    assert_eq!(resumed().await, "1\n");
+    client
+        .post(
+            "/_simulator/settings",
+            json!({ "policy_edits": "next_start" }),
+        )
+        .await
+        .json(200);
+    assert_eq!(resumed().await, "2\n");
+}
