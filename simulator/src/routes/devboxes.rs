@@ -34,7 +34,6 @@ pub(super) fn router() -> Router<Arc<World>> {
         .route("/v1/devboxes/{id}/resume", post(resume))
         .route("/v1/devboxes/{id}/keep_alive", post(keep_alive))
         .route("/v1/devboxes/{id}/usage", get(usage))
-        .route("/v1/devboxes/{id}/logs", get(logs))
 }
 
 /// The body of an update: an absent field keeps its value, an empty name
@@ -234,19 +233,4 @@ async fn usage(
 ) -> ApiResult<Json<Value>> {
     let devbox: Arc<Devbox> = world.devboxes.get(&caller.account_id, &id)?;
     Ok(Json(devbox.usage(world.clock.now_ms())))
-}
-
-async fn logs(
-    State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    query: Query,
-) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
-    let delay_ms = i64::try_from(world.settings.get().logs_delay_ms).unwrap_or(i64::MAX);
-    let until_ms = world.clock.now_ms().saturating_sub(delay_ms);
-    let lines = devbox
-        .log
-        .view(until_ms, query.get("execution_id"), query.get("shell_name"));
-    Ok(Json(json!({ "logs": lines })))
 }

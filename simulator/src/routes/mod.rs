@@ -13,6 +13,7 @@ mod executions;
 mod files;
 mod hold;
 mod list;
+mod logs;
 mod metadata;
 mod policies;
 mod secrets;
@@ -46,6 +47,7 @@ pub(crate) fn router(world: Arc<World>) -> Router {
         .merge(devboxes::router())
         .merge(executions::router())
         .merge(streams::router())
+        .merge(logs::router())
         .merge(files::router())
         .merge(snapshots::router())
         .merge(tunnels::router())

@@ -1,8 +1,9 @@
 //! The log of a box: what ran on it and how it ended.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::executions::Execution;
 use super::view::{maybe, with_optional};
@@ -85,34 +86,60 @@ impl Line {
     }
 }
 
+/// Which lines are asked for.
+#[derive(Debug, Default)]
+pub(crate) struct LogFilter {
+    pub(crate) execution_id: Option<String>,
+    pub(crate) shell_name: Option<String>,
+}
+
+impl LogFilter {
+    fn fits(&self, line: &Line) -> bool {
+        let is =
+            |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
+        is(&self.execution_id, &line.command_id) && is(&self.shell_name, &line.shell_name)
+    }
+}
+
 /// All lines of one box, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Log(Mutex<Vec<Line>>);
+pub(crate) struct Log {
+    lines: Mutex<Vec<Line>>,
+    length: watch::Sender<usize>,
+}
 
 impl Log {
     pub(crate) fn write(&self, line: Line) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(line);
+        let mut lines = self.lock();
+        lines.push(line);
+        self.length.send_replace(lines.len());
     }
 
-    /// The lines up to a time, of one execution or one shell if asked.
-    pub(crate) fn view(
-        &self,
-        until_ms: i64,
-        execution_id: Option<&str>,
-        shell_name: Option<&str>,
-    ) -> Vec<Value> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines
+    /// The lines up to a time.
+    pub(crate) fn view(&self, until_ms: i64, filter: &LogFilter) -> Vec<Value> {
+        let lines = self.lock();
+        let told = lines
             .iter()
-            .filter(|line| {
-                line.time_ms <= until_ms
-                    && execution_id.is_none_or(|id| line.command_id.as_deref() == Some(id))
-                    && shell_name.is_none_or(|name| line.shell_name.as_deref() == Some(name))
-            })
-            .map(Line::view)
-            .collect()
+            .filter(|line| line.time_ms <= until_ms && filter.fits(line));
+        told.map(Line::view).collect()
+    }
+
+    /// The lines from a position on, and the position behind the last.
+    pub(crate) fn view_from(&self, position: usize, filter: &LogFilter) -> (Vec<Value>, usize) {
+        let lines = self.lock();
+        let rest = lines.get(position..).unwrap_or_default();
+        let told = rest.iter().filter(|line| filter.fits(line));
+        (told.map(Line::view).collect(), lines.len())
+    }
+
+    /// Waits for a line behind a position.
+    pub(crate) async fn grown_past(&self, position: usize) {
+        let mut length = self.length.subscribe();
+        // The sender lives in `self`, so waiting cannot fail.
+        drop(length.wait_for(|length| *length > position).await);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Line>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -148,3 +148,34 @@ async fn a_killed_command_whose_child_still_writes_ends_its_stream() {
         .await;
     assert!(is_clean);
 }
+
+#[tokio::test]
+async fn the_log_is_followed_to_the_end_of_the_box() {
+    let client = Client::start();
+    let devbox = client.running_devbox(json!({})).await;
+    client.run(&devbox, "true").await;
+    let tail = tokio::spawn({
+        let (client, path) = (client.clone(), format!("/v1/devboxes/{devbox}/logs/tail"));
+        async move { client.stream(&path).await }
+    });
+    client.run(&devbox, "exit 3").await;
+    let path = format!("/v1/devboxes/{devbox}/logs");
+    while client.get(&path).await.json(200)["logs"]
+        .as_array()
+        .unwrap()
+        .len()
+        < 4
+    {
+        tokio::task::yield_now().await;
+    }
+    client
+        .post(&format!("/v1/devboxes/{devbox}/shutdown"), json!({}))
+        .await
+        .json(200);
+    let (body, is_clean) = tail.await.unwrap();
+    assert!(is_clean);
+    let lines = events(&body);
+    assert_eq!(lines.len(), 4);
+    assert_eq!(lines[3]["exit_code"], 3);
+    assert_eq!(lines[3]["level"], "error");
+}
