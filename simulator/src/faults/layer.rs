@@ -24,7 +24,7 @@ use crate::state::World;
 /// Lets the rules that match act on the request.
 pub(crate) async fn apply(
     State(world): State<Arc<World>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
     let slot = request.extensions().get::<Slot>().cloned();
@@ -45,6 +45,20 @@ pub(crate) async fn apply(
         connection,
         authorization,
     };
+    // What a rule delays still acts when the client has left meanwhile.
+    let carried_out = tokio::spawn(carry_out(world, hits, sender, request, next));
+    carried_out
+        .await
+        .unwrap_or_else(|error| ApiError::internal(error.to_string()).into_response())
+}
+
+async fn carry_out(
+    world: Arc<World>,
+    hits: Arc<Hits>,
+    sender: Sender,
+    mut request: Request,
+    next: Next,
+) -> Response {
     if let Some(response) = before(&world, &hits, &sender, request.uri()).await {
         return after(&world, &hits, &sender, response, Acted::No).await;
     }

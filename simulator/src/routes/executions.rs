@@ -154,22 +154,26 @@ async fn start(
     world: &Arc<World>,
     devbox: &Arc<Devbox>,
     command: Command,
-    settings: &Settings,
+    settings: &Arc<Settings>,
 ) -> ApiResult<Arc<Execution>> {
     let guest = devbox.running_guest(settings.not_running_status)?;
-    devbox.touch(world.clock.now_ms());
-    let (execution, is_new) = devbox
-        .executions
-        .start(&guest, devbox.id(), command, settings)
-        .await?;
-    if is_new {
-        tokio::spawn(note(
-            Arc::clone(world),
-            Arc::clone(devbox),
-            Arc::clone(&execution),
-        ));
-    }
-    Ok(execution)
+    let (world, devbox, settings) = (Arc::clone(world), Arc::clone(devbox), Arc::clone(settings));
+    // A client that leaves must not stop a start half-way: a command would run
+    // that nobody knows of.
+    let start = async move {
+        devbox.touch(world.clock.now_ms());
+        let (execution, is_new) = devbox
+            .executions
+            .start(&guest, devbox.id(), command, &settings)
+            .await?;
+        if is_new {
+            tokio::spawn(note(world, devbox, Arc::clone(&execution)));
+        }
+        Ok(execution)
+    };
+    tokio::spawn(start)
+        .await
+        .unwrap_or_else(|error| Err(ApiError::internal(error.to_string())))
 }
 
 /// Logs the begin and the end; the end also begins the box's idle time anew.

@@ -387,3 +387,16 @@ async fn a_fault_may_come_before_the_key_is_looked_at() {
     let client = with(ME, json!({ "type": "refuse", "status": 503 })).await;
     assert_eq!(client.with_key("").get(ME).await.status, 503);
 }
+
+#[tokio::test]
+async fn what_is_late_still_acts_when_the_client_has_left() {
+    let client = with(POLICIES, json!({ "type": "latency", "milliseconds": 300 })).await;
+    let sent = create(&client)
+        .timeout(Duration::from_millis(50))
+        .send()
+        .await;
+    assert!(sent.unwrap_err().is_timeout());
+    while policies(&client).await == 0 {
+        tokio::task::yield_now().await;
+    }
+}
