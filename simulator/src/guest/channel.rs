@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use tokio::io::Interest;
@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use super::descriptors;
 use super::error::GuestError;
+use super::lock;
 use super::protocol::{Answer, Envelope, HEADER_BYTES};
 
 type Reply = (Answer, Vec<OwnedFd>);
@@ -46,13 +47,13 @@ struct Pending {
 impl Pending {
     fn register(&self, id: u64) -> Option<oneshot::Receiver<Reply>> {
         let (sender, receiver) = oneshot::channel();
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         waiting.as_mut()?.insert(id, sender);
         Some(receiver)
     }
 
     fn settle(&self, id: u64, reply: Reply) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         if let Some(sender) = waiting.as_mut().and_then(|map| map.remove(&id)) {
             // The caller may have given up; what it asked for is closed with the reply.
             let _ = sender.send(reply);
@@ -60,10 +61,7 @@ impl Pending {
     }
 
     fn close(&self) {
-        self.waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        lock(&self.waiting).take();
     }
 }
 
@@ -131,6 +129,15 @@ impl Channel {
         let _ = self.send(id, body, Vec::new());
     }
 
+    /// Closes the socket now, so that the helper ends. The tasks would let go of it only
+    /// when the runtime next gets to them, which may be after the caller has blocked on
+    /// the helper's end.
+    pub(super) fn close(&self) {
+        let socket = self.socket.as_fd().as_raw_fd();
+        // An error means that the peer was faster.
+        let _ = nix::sys::socket::shutdown(socket, nix::sys::socket::Shutdown::Both);
+    }
+
     fn send<T: Serialize>(
         &self,
         id: u64,
@@ -147,13 +154,7 @@ impl Channel {
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        // The tasks let go of the socket when the runtime next gets to them, which may be
-        // after the caller has blocked on the helper's end: say good-bye now. An error
-        // means that the peer was faster.
-        let _ = nix::sys::socket::shutdown(
-            self.socket.as_fd().as_raw_fd(),
-            nix::sys::socket::Shutdown::Both,
-        );
+        self.close();
         for task in &self.tasks {
             task.abort();
         }

@@ -9,10 +9,11 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use super::error::GuestError;
 use super::layer::{self, Layer};
+use super::lock;
 use super::machine::MachineShared;
 use super::process::{Process, ProcessState, Spawn};
 use super::protocol::{Answer, InitRequest, KeeperRequest, SpawnRequest};
-use super::running::{Running, lock};
+use super::running::Running;
 use super::shell::Shell;
 use super::spec::{BoxSpec, Network};
 

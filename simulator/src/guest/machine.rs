@@ -5,13 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::channel::Channel;
 use super::devbox::Guest;
 use super::error::GuestError;
 use super::layer::Layer;
+use super::lock;
 use super::protocol::{Answer, HELPER_NAME, Hello, KeeperRequest, Setup};
 use super::spec::BoxSpec;
 
@@ -55,7 +56,8 @@ pub enum Isolation {
 ///
 /// When the last handle and the last [`Guest`] are gone, or after [`Machine::stop`],
 /// nothing is left of it: no process, mount, directory or network interface; the same
-/// after a SIGKILL of this process. A state directory stays.
+/// after a SIGKILL of this process. A state directory stays. Dropping the last handle
+/// waits for that and so blocks its thread for some 20 ms; [`Machine::stop`] does not.
 #[derive(Debug, Clone)]
 pub struct Machine {
     shared: Arc<MachineShared>,
@@ -192,23 +194,16 @@ impl MachineShared {
     }
 
     fn channel(&self) -> Option<Arc<Channel>> {
-        self.channel
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.channel).clone()
     }
 
     /// Closes the socket, which makes the keeper end everything, and waits for it.
     fn end(&self) {
-        self.channel
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let child = self
-            .child
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        // Whoever still waits for an answer holds the channel too.
+        if let Some(channel) = lock(&self.channel).take() {
+            channel.close();
+        }
+        let child = lock(&self.child).take();
         drop(KeeperProcess(child));
     }
 }

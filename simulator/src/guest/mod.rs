@@ -28,6 +28,8 @@ mod shell;
 mod spec;
 mod spool;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use devbox::{Guest, ProcessEntry};
 pub use error::{FileError, GuestError};
 pub use files::{FileReader, FileWriter};
@@ -38,3 +40,8 @@ pub use pty::{Pty, PtySignal};
 pub use shell::Shell;
 pub use spec::{BoxSpec, GuestShell, Image, Network, User};
 pub use spool::Spool;
+
+/// What the lock protects. No holder of a lock of this room leaves it half-changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

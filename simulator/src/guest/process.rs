@@ -2,13 +2,15 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 
 use super::error::GuestError;
+use super::lock;
 use super::protocol::{Answer, InitRequest};
 use super::running::Running;
 use super::spool::Spool;
@@ -82,12 +84,12 @@ pub(super) struct ProcessShared {
     pub(super) stdout: Spool,
     pub(super) stderr: Spool,
     pub(super) state: watch::Sender<ProcessState>,
-    pub(super) target: watch::Sender<Option<Target>>,
-    pub(super) cancelled: watch::Sender<bool>,
-    stdin: Mutex<Option<pipe::Sender>>,
+    target: Mutex<Option<Target>>,
+    cancelled: AtomicBool,
+    stdin: tokio::sync::Mutex<Option<pipe::Sender>>,
 }
 
-/// What a signal goes to, from the start until the end of the shell.
+/// What a signal goes to.
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) running: Weak<Running>,
@@ -110,9 +112,9 @@ impl Process {
                 stdout: Spool::new(),
                 stderr: Spool::new(),
                 state: watch::Sender::new(state),
-                target: watch::Sender::new(None),
-                cancelled: watch::Sender::new(false),
-                stdin: Mutex::new(None),
+                target: Mutex::new(None),
+                cancelled: AtomicBool::new(false),
+                stdin: tokio::sync::Mutex::new(None),
             }),
         }
     }
@@ -172,13 +174,14 @@ impl Process {
     }
 
     /// Sends SIGKILL. Whether there was anything to kill: a command that waits in a queue
-    /// is taken out of it (code 137), one that has finished is left alone.
+    /// is taken out of it (code 137), one that has finished is left alone, and so is one
+    /// of a named shell whose code is known, because its shell may run the next.
     ///
     /// # Errors
     ///
     /// [`GuestError::System`] when the system refuses.
     pub async fn kill(&self, scope: KillScope) -> Result<bool, GuestError> {
-        self.shared.cancelled.send_replace(true);
+        self.shared.cancelled.store(true, Ordering::SeqCst);
         self.signal(libc::SIGKILL, scope).await
     }
 
@@ -193,11 +196,12 @@ impl Process {
 
     async fn signal(&self, signal: i32, scope: KillScope) -> Result<bool, GuestError> {
         match self.state() {
-            ProcessState::Queued => return Ok(signal == libc::SIGKILL),
+            // Whoever starts it looks first whether it was cancelled.
+            ProcessState::Queued => return Ok(self.is_cancelled()),
             ProcessState::Finished(_) => return Ok(false),
             ProcessState::Running | ProcessState::Exited(_) => {}
         }
-        let target = self.shared.target.borrow().clone();
+        let target = lock(&self.shared.target).clone();
         let Some((running, exec)) =
             target.and_then(|target| Some((target.running.upgrade()?, target.exec)))
         else {
@@ -242,6 +246,16 @@ impl Process {
             *stdin = Some(sender);
         }
         Ok(())
+    }
+
+    /// Whether it was killed, which it may have been before it was started.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Sets what signals go to; `None` for nothing.
+    pub(super) fn aim(&self, target: Option<Target>) {
+        *lock(&self.shared.target) = target;
     }
 
     /// Marks the end of the shell; outputs may still be open.

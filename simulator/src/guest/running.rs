@@ -5,13 +5,14 @@ use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 
 use super::channel::Channel;
 use super::error::GuestError;
+use super::lock;
 use super::machine::MachineShared;
 use super::process::{KILLED, Process, Stdin, Target};
 use super::protocol::{Answer, InitConfig, InitRequest, KeeperRequest, SpawnRequest};
@@ -198,7 +199,7 @@ impl Running {
             running: Arc::downgrade(self),
             exec,
         };
-        process.shared.target.send_replace(Some(target));
+        process.aim(Some(target));
         let request = InitRequest::Spawn(request);
         if let Err(error) = self.call("starting a command", request, descriptors).await {
             self.forget_exit(exec);
@@ -220,9 +221,4 @@ impl Drop for Running {
 pub(super) fn receiving_pipe() -> std::io::Result<(pipe::Receiver, OwnedFd)> {
     let (reader, writer) = std::io::pipe()?;
     Ok((pipe::Receiver::from_owned_fd(reader.into())?, writer.into()))
-}
-
-/// What the lock protects. No holder of a lock of this room leaves it half-changed.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

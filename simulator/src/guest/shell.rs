@@ -78,9 +78,7 @@ async fn run_jobs(guest: Weak<GuestShared>, mut jobs: mpsc::UnboundedReceiver<Jo
     let mut number = 0_u64;
     while let Some(job) = jobs.recv().await {
         number += 1;
-        let cancelled = *job.process.shared.cancelled.borrow();
-        let shared = if cancelled { None } else { guest.upgrade() };
-        let Some(shared) = shared else {
+        let Some(shared) = guest.upgrade().filter(|_| !job.process.is_cancelled()) else {
             job.process.finish_unstarted(KILLED);
             continue;
         };
@@ -155,35 +153,49 @@ async fn run(live: &mut Live, user: User, prefix: &str, job: &Job) -> Result<(),
         running: Arc::downgrade(&live.running),
         exec: live.exec,
     };
-    job.process.shared.target.send_replace(Some(target));
+    job.process.aim(Some(target));
     job.process.shared.state.send_replace(ProcessState::Running);
     tokio::spawn(job.process.clone().follow(stdout, stderr));
-    let line = format!(
-        "eval {} </dev/null >{} 2>{} 3>&-\nprintf '%s\\n' \"$?\" >&3\n",
-        quote(&job.script),
-        quote(&stdout_path),
-        quote(&stderr_path),
-    );
-    let mut status = String::new();
-    let answered = async {
-        // A shell that ends while it is being written to is seen by its exit.
-        let _ = live.script.write_all(line.as_bytes()).await;
-        live.status.read_line(&mut status).await
+    // A kill that came before it saw the new state has not been sent to anything.
+    let code = if job.process.is_cancelled() {
+        KILLED
+    } else {
+        live.evaluate(&job.script, &stdout_path, &stderr_path).await
     };
-    let mut ended = live.exit_code.clone();
-    let answer = tokio::select! {
-        read = answered => read.ok().and_then(|_| status.trim().parse().ok()),
-        code = exit_code(&mut ended) => Some(code),
-    };
-    let code = match answer {
-        Some(code) => code,
-        // The shell has closed its end: it is about to be reaped.
-        None => exit_code(&mut ended).await,
-    };
+    // The shell belongs to the next command now.
+    job.process.aim(None);
     job.process.mark_exited(code);
     live.running.post(InitRequest::Unlink { path: stdout_path });
     live.running.post(InitRequest::Unlink { path: stderr_path });
     Ok(())
+}
+
+impl Live {
+    /// Has the shell run a script; its exit code, or the shell's if that has ended.
+    async fn evaluate(&mut self, script: &str, stdout: &str, stderr: &str) -> i32 {
+        let line = format!(
+            "eval {} </dev/null >{} 2>{} 3>&-\nprintf '%s\\n' \"$?\" >&3\n",
+            quote(script),
+            quote(stdout),
+            quote(stderr),
+        );
+        let mut status = String::new();
+        let answered = async {
+            // A shell that ends while it is being written to is seen by its exit.
+            let _ = self.script.write_all(line.as_bytes()).await;
+            self.status.read_line(&mut status).await
+        };
+        let mut ended = self.exit_code.clone();
+        let answer = tokio::select! {
+            read = answered => read.ok().and_then(|_| status.trim().parse().ok()),
+            code = exit_code(&mut ended) => Some(code),
+        };
+        match answer {
+            Some(code) => code,
+            // The shell has closed its end: it is about to be reaped.
+            None => exit_code(&mut ended).await,
+        }
+    }
 }
 
 async fn exit_code(exited: &mut watch::Receiver<Option<i32>>) -> i32 {

@@ -6,10 +6,12 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use tokio::sync::watch;
+
+use super::lock;
 
 const MAX_BYTES_IN_MEMORY: usize = 64 * 1024;
 
@@ -74,11 +76,7 @@ impl Spool {
         let count = usize::try_from(available)
             .unwrap_or(usize::MAX)
             .min(max_bytes);
-        let store = self
-            .shared
-            .store
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let store = lock(&self.shared.store);
         match &*store {
             Store::Memory(bytes) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -111,11 +109,7 @@ impl Spool {
 
     pub(super) fn append(&self, bytes: &[u8]) {
         let end = {
-            let mut store = self
-                .shared
-                .store
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut store = lock(&self.shared.store);
             let start = self.len();
             store.append(start, bytes);
             start + bytes.len() as u64

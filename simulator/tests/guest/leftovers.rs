@@ -7,162 +7,73 @@ use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use runloop_simulator::guest::{
-    BoxSpec, Isolation, IsolationChoice, Machine, MachineOptions, Network, Spawn,
-};
+use runloop_simulator::guest::{BoxSpec, Isolation, IsolationChoice, Machine, MachineOptions};
 
 use crate::in_both;
-use crate::support::{eventually, part, play, run, shows, skip};
+use crate::support::{part, play, run, skip};
+use crate::traces::{Busy, Traces, answers_that_nothing_runs, be_busy};
 
-in_both!(a_stop_leaves_nothing, a_drop_leaves_nothing);
-
-/// What a machine could leave: processes that hold `mark` among their arguments, its
-/// keeper and inits, its directory and its interfaces.
-struct Traces {
-    mark: String,
-    helpers: Vec<i32>,
-    directory: Option<PathBuf>,
-    interfaces: Vec<String>,
-}
-
-impl Traces {
-    fn left(&self) -> Vec<String> {
-        let mut left = Vec::new();
-        for pid in pids() {
-            let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let arguments = String::from_utf8_lossy(&arguments).into_owned();
-            if arguments.contains(&self.mark)
-                || self.helpers.contains(&pid) && !arguments.is_empty()
-            {
-                left.push(format!("process {pid}"));
-            }
-        }
-        left.extend(
-            self.directory
-                .iter()
-                .filter(|dir| dir.exists())
-                .map(|dir| format!("{dir:?}")),
-        );
-        left.extend(
-            interfaces()
-                .into_iter()
-                .filter(|name| self.interfaces.contains(name)),
-        );
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-        left.extend(
-            mounts
-                .lines()
-                .filter(|line| line.contains("devbox"))
-                .map(str::to_owned),
-        );
-        left
-    }
-
-    async fn are_gone(&self) {
-        eventually("nothing is left", async || self.left().is_empty()).await;
-    }
-}
-
-fn pids() -> Vec<i32> {
-    let names = std::fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .map(|entry| entry.file_name());
-    names
-        .filter_map(|name| name.to_str()?.parse().ok())
-        .collect()
-}
-
-fn parent(pid: i32) -> Option<i32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("PPid:\t"))?
-        .parse()
-        .ok()
-}
-
-/// The helper processes below `ancestor`.
-fn helpers_of(ancestor: i32) -> Vec<i32> {
-    let mut found = vec![ancestor];
-    let mut next = 0;
-    while let Some(&above) = found.get(next) {
-        found.extend(pids().into_iter().filter(|&pid| parent(pid) == Some(above)));
-        next += 1;
-    }
-    let is_helper = |pid: &i32| {
-        let name = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        name.starts_with("runloop-simulator-guest-helper")
-    };
-    found.into_iter().filter(is_helper).collect()
-}
-
-fn interfaces() -> Vec<String> {
-    let names = std::fs::read_dir("/sys/class/net").unwrap().flatten();
-    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with("rl-")).collect()
-}
-
-/// Boots Devboxes that are busy in every way; what could be left of them.
-async fn be_busy(machine: &Machine) -> (Vec<runloop_simulator::guest::Guest>, Traces) {
-    let mark = format!("98765.{}", uuid::Uuid::new_v4().simple());
-    let others = interfaces();
-    let mut guests = Vec::new();
-    for (id, network) in [("a", Network::Open), ("b", Network::LoopbackOnly)] {
-        let mut spec = BoxSpec::new(id);
-        spec.network = network;
-        let guest = machine.boot(spec, None).await.unwrap();
-        // perl keeps the mark among its arguments and ignores what asks it to end.
-        let stay = format!("perl -e '$SIG{{$_}} = \"IGNORE\" for keys %SIG; sleep 1000' {mark}");
-        let script =
-            format!("{stay} & setsid {stay} & (setsid {stay} &); echo x > file; echo up; wait");
-        let process = guest.spawn(Spawn::new(script)).await.unwrap();
-        shows(process.stdout(), "up").await;
-        guest
-            .shell("s")
-            .spawn("echo busy; sleep 1000")
-            .unwrap()
-            .started()
-            .await;
-        guest.snapshot().await.unwrap();
-        guests.push(guest);
-    }
-    let own = i32::try_from(std::process::id()).unwrap();
-    let home = run(&guests[0], "echo $HOME").await.stdout;
-    let base = home
-        .trim()
-        .split_once("/disks/")
-        .map(|(base, _)| PathBuf::from(base));
-    let interfaces = interfaces()
-        .into_iter()
-        .filter(|name| !others.contains(name))
-        .collect();
-    let traces = Traces {
-        mark,
-        helpers: helpers_of(own),
-        directory: base,
-        interfaces,
-    };
-    let isolated = *machine.isolation() == Isolation::Namespaces;
-    assert!(traces.helpers.len() >= 3, "{:?}", traces.helpers);
-    assert_eq!(traces.directory.is_none(), isolated);
-    (guests, traces)
-}
+in_both!(
+    a_stop_leaves_nothing,
+    a_drop_leaves_nothing,
+    a_destroyed_devbox_leaves_nothing,
+    a_machine_whose_keeper_is_killed_ends_its_devboxes,
+);
 
 async fn a_stop_leaves_nothing(machine: Machine) {
-    let (guests, traces) = be_busy(&machine).await;
-    assert!(traces.left().len() >= 6, "{:?}", traces.left());
+    let Busy { guests, traces, .. } = be_busy(&machine).await;
+    assert!(traces.left().len() >= 9, "{:?}", traces.left());
     machine.stop().await;
     assert_eq!(traces.left(), [""; 0]);
     drop(guests);
 }
 
 async fn a_drop_leaves_nothing(machine: Machine) {
-    let (guests, traces) = be_busy(&machine).await;
+    let Busy { guests, traces, .. } = be_busy(&machine).await;
     drop(machine);
-    assert!(traces.left().len() >= 6, "{:?}", traces.left());
+    assert!(traces.left().len() >= 9, "{:?}", traces.left());
     drop(guests);
     // Its shells end in the background, and the last of them ends the machine.
+    traces.are_gone().await;
+}
+
+async fn a_destroyed_devbox_leaves_nothing(machine: Machine) {
+    let Busy {
+        guests, mut traces, ..
+    } = be_busy(&machine).await;
+    for guest in &guests {
+        guest.destroy().await.unwrap();
+    }
+    // The keeper and its directory live as long as the machine.
+    traces.helpers.remove(0);
+    let directory = traces.directory.take();
+    traces.are_gone().await;
+    for dir in ["disks", "boxes", "layers"] {
+        let entries = directory
+            .iter()
+            .flat_map(|base| std::fs::read_dir(base.join(dir)).unwrap());
+        assert_eq!(entries.count(), 0, "{dir}");
+    }
+}
+
+async fn a_machine_whose_keeper_is_killed_ends_its_devboxes(machine: Machine) {
+    let Busy {
+        guests,
+        processes,
+        mut traces,
+    } = be_busy(&machine).await;
+    kill(Pid::from_raw(traces.helpers[0]), Signal::SIGKILL).unwrap();
+    for process in processes {
+        assert_eq!(process.finished().await, 137);
+    }
+    for guest in &guests {
+        assert!(answers_that_nothing_runs(guest).await);
+        assert!(guest.resume().await.is_err());
+    }
+    assert!(machine.boot(BoxSpec::new("c"), None).await.is_err());
+    drop((guests, machine));
+    // Without a keeper the next start removes the directory.
+    traces.directory = None;
     traces.are_gone().await;
 }
 
@@ -175,7 +86,11 @@ async fn wait_to_be_killed(isolation: IsolationChoice) {
     })
     .await
     .unwrap();
-    let (_guests, traces) = be_busy(&machine).await;
+    let Busy {
+        guests: _guests,
+        traces,
+        ..
+    } = be_busy(&machine).await;
     let list = |pids: &[i32]| {
         pids.iter()
             .map(i32::to_string)
@@ -229,7 +144,7 @@ fn start_victim(kind: &str, test: &str) -> (std::process::Child, Traces) {
 
 async fn kill_simulator(kind: &str, test: &str) {
     let (mut victim, traces) = start_victim(kind, test);
-    assert!(traces.left().len() >= 6, "{:?}", traces.left());
+    assert!(traces.left().len() >= 9, "{:?}", traces.left());
     victim.kill().unwrap();
     victim.wait().unwrap();
     traces.are_gone().await;

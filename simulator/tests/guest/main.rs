@@ -20,3 +20,4 @@ mod shells;
 mod snapshots;
 mod support;
 mod terminals;
+mod traces;

@@ -135,6 +135,8 @@ async fn a_background_job_holds_its_command_but_not_the_queue(machine: Machine) 
     assert_eq!(first.exited().await, 0);
     assert_eq!(run(&guest, "a", "echo next").await.stdout, "next\n");
     assert_eq!(first.state(), ProcessState::Exited(0));
+    assert!(!first.kill(KillScope::Group).await.unwrap());
+    assert_eq!(run(&guest, "a", "jobs -p | wc -l").await.stdout, "1\n");
     print(&guest, "touch go").await;
     assert_eq!(first.finished().await, 0);
     assert_eq!(text(first.stdout()), "started\n");

@@ -1,6 +1,7 @@
 //! What the tests of Devboxes share.
 
 use std::future::Future;
+use std::io::Write;
 use std::time::Duration;
 
 use runloop_simulator::guest::{
@@ -48,13 +49,11 @@ pub(crate) async fn isolated<F: Future<Output = ()>>(test: impl FnOnce(Machine) 
     }
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "a test that shows nothing has to say so"
-)]
+/// Says that a test shows nothing, past what the test runner keeps of a test's output.
 pub(crate) fn skip(reason: &str) {
     let name = std::thread::current().name().map(str::to_owned);
-    eprintln!("SKIPPED {}: {reason}", name.unwrap_or_default());
+    let line = format!("SKIPPED {}: {reason}\n", name.unwrap_or_default());
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
 /// This test binary again, for one test and with a part to play in it. The shell text

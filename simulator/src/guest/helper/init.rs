@@ -79,7 +79,7 @@ fn end_descendants() {
     loop {
         for pid in listing::descendant_ids() {
             // It may have ended already.
-            let _ = kill(pid, Signal::SIGKILL);
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
         if waitpid(Pid::from_raw(-1), None) == Err(Errno::ECHILD) {
             return;
