@@ -74,9 +74,12 @@ impl Traces {
             .processes
             .iter()
             .filter(|process| process.command.starts_with("runloop-simulator"));
-        for helper in helpers {
-            // Fails only when it has ended already.
-            kill(Pid::from_raw(helper.id), Signal::SIGKILL).unwrap_or_default();
+        // Stopped first: the others clean up when the keeper is gone before them.
+        for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+            for helper in helpers.clone() {
+                // Fails only when it has ended already.
+                kill(Pid::from_raw(helper.id), signal).unwrap_or_default();
+            }
         }
     }
 
