@@ -36,6 +36,8 @@ export declare class Connection {
   readFile(request: { readonly sandboxId: string, readonly path: string }, cancellation?: Cancellation): Promise<Uint8Array>
   /** `content` apart from the rest, because the loader checks its buffer. */
   writeFile(request: import('./client/dist/adapter.js').WriteFileRequest, content: Uint8Array, cancellation?: Cancellation): Promise<void>
+  startProcess(request: string, cancellation?: Cancellation | undefined | null): Promise<Process>
+  openProcess(request: string, cancellation?: Cancellation | undefined | null): Promise<Process>
   createSandbox(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
   waitForSandbox(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
   inspectSandbox(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
@@ -51,6 +53,29 @@ export declare class Connection {
   listSnapshots(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
   deleteSnapshot(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
   findSnapshots(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
+}
+
+/** One view of a process's output. Collecting it as garbage ends it. */
+export declare class OutputReader {
+  /** What has arrived since the last call, or what arrives next; `null` at the end. */
+  nextBatch(): Promise<Array<OutputPiece> | null>
+  /** Stops reading and settles pending calls with `null`, at once. */
+  cancel(): void
+}
+
+/** A command with live output. */
+export declare class Process {
+  /** The provider's id. */
+  get id(): string
+  /** A new view of `stdout`, `stderr` or `output` (both). Nothing is read before it is asked. */
+  read(which: string): OutputReader
+  wait(cancellation?: Cancellation | undefined | null): Promise<string>
+  status(cancellation?: Cancellation | undefined | null): Promise<string>
+  terminate(cancellation?: Cancellation | undefined | null): Promise<string>
+  /** Stops everything of ours; the process goes on. Twice is fine. */
+  detach(): void
+  /** How far the views of this handle came. */
+  offsets(): Offsets
 }
 
 /** `AdapterOutcome` of the client. */
@@ -90,6 +115,19 @@ export interface ErrorDetails {
 export interface ErrorResource {
   kind: string
   id: string
+}
+
+/** The service's offsets behind what was read. */
+export interface Offsets {
+  stdout: number
+  stderr: number
+}
+
+/** A piece of output. */
+export interface OutputPiece {
+  /** `stdout` or `stderr`. */
+  stream: "stdout" | "stderr"
+  text: string
 }
 
 /** Takes the client's error classes. The loader calls it once for each environment. */

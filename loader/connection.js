@@ -6,6 +6,7 @@
  */
 
 const { run } = require("./calls.js");
+const { Process } = require("./process.js");
 const { bytes, json } = require("./values.js");
 
 /** @import * as Adapter from "../client/dist/adapter.js" */
@@ -80,6 +81,20 @@ class Connection {
     return run(call, start, asItIs);
   }
 
+  /** @type {Adapter.AdapterConnection["startProcess"]} */
+  startProcess(request, call) {
+    const start = (/** @type {Cancellation | undefined} */ cancellation) =>
+      this.#native.startProcess(json("startProcess", request), cancellation);
+    return run(call, start, live);
+  }
+
+  /** @type {Adapter.AdapterConnection["openProcess"]} */
+  openProcess(request, call) {
+    const start = (/** @type {Cancellation | undefined} */ cancellation) =>
+      this.#native.openProcess(json("openProcess", request), cancellation);
+    return run(call, start, live);
+  }
+
   /** @type {Adapter.AdapterConnection["readFile"]} */
   readFile(request, call) {
     return run(call, (cancellation) => this.#native.readFile(request, cancellation), asItIs);
@@ -145,6 +160,11 @@ class Connection {
     const native = this.#native;
     return run(call, (cancellation) => native[verb](json(verb, request), cancellation), JSON.parse);
   }
+}
+
+/** @param {import("../binding.js").Process} native */
+function live(native) {
+  return new Process(native);
 }
 
 /**

@@ -25,6 +25,7 @@ mod errors;
 mod files;
 mod json;
 mod panics;
+mod processes;
 mod runtime;
 mod sandboxes;
 mod snapshots;

@@ -147,8 +147,8 @@ impl Process {
 
     /// Waits for the end, then at most 10 s for the streams that are being read.
     ///
-    /// `output` says how the readers of this handle fared so far; a reader that
-    /// was cancelled or is yet to come does not count.
+    /// `output` says how the readers of this handle fared so far; one that was
+    /// cancelled or is yet to be made does not count.
     ///
     /// # Errors
     /// `CANCELLED`, `CLOSED`; `NOT_FOUND` where the process is gone;

@@ -9,6 +9,7 @@ use super::Inner;
 use super::buffer::{Buffer, Taken};
 use super::follow::{Follow, Progress, until_stopped};
 use super::records::{OutputPiece, Which};
+use super::tally::Counted;
 use crate::adapter::Call;
 use crate::error::Result;
 use crate::sse::{Limits, OutputDecoder};
@@ -23,7 +24,14 @@ pub struct OutputReader {
     which: Which,
     stop: CancellationToken,
     /// Whose turn it is: calls are answered in the order in which they came.
-    turn: tokio::sync::Mutex<Option<Arc<Buffer>>>,
+    turn: tokio::sync::Mutex<Reading>,
+}
+
+/// How far a reader is.
+enum Reading {
+    /// Not begun. Counted all the same: its owner means to read.
+    Waiting(Vec<Counted>),
+    Begun(Arc<Buffer>),
 }
 
 impl fmt::Debug for OutputReader {
@@ -37,11 +45,17 @@ impl fmt::Debug for OutputReader {
 impl OutputReader {
     pub(super) fn new(inner: Arc<Inner>, which: Which) -> Self {
         let stop = inner.stop.child_token();
+        let counted = which
+            .outputs()
+            .iter()
+            .map(|_| inner.tally.count())
+            .collect();
+        let turn = tokio::sync::Mutex::new(Reading::Waiting(counted));
         Self {
             inner,
             which,
             stop,
-            turn: tokio::sync::Mutex::new(None),
+            turn,
         }
     }
 
@@ -66,22 +80,28 @@ impl OutputReader {
 
     async fn take(&self) -> Result<Option<Taken>> {
         let mut turn = self.turn.lock().await;
-        if turn.is_none()
-            && let Some(error) = self
+        if let Reading::Waiting(counted) = &mut *turn {
+            if let Some(error) = self
                 .inner
                 .connection
                 .stopped(&Call::default(), "process_read")
-        {
-            return Err(error);
+            {
+                return Err(error);
+            }
+            let counted = std::mem::take(counted);
+            *turn = Reading::Begun(self.begin(counted));
         }
-        turn.get_or_insert_with(|| self.start()).take().await
+        match &*turn {
+            Reading::Begun(buffer) => buffer.take().await,
+            Reading::Waiting(_) => Ok(None),
+        }
     }
 
-    fn start(&self) -> Arc<Buffer> {
+    fn begin(&self, counted: Vec<Counted>) -> Arc<Buffer> {
         let inner = &self.inner;
         let outputs = self.which.outputs();
         let buffer = Arc::new(Buffer::new(outputs.len(), inner.from));
-        for output in outputs {
+        for (output, counted) in outputs.iter().zip(counted) {
             let offset = inner.from(*output);
             let follow = Follow {
                 connection: inner.connection.clone(),
@@ -90,7 +110,7 @@ impl OutputReader {
                 decoder: OutputDecoder::new(offset, inner.target.mode(), Limits::default()),
                 buffer: Arc::clone(&buffer),
                 exit: inner.exit.interest(&inner.connection, &inner.target),
-                counted: inner.tally.count(),
+                counted,
                 progress: Progress::new(),
             };
             tokio::spawn(until_stopped(
@@ -105,6 +125,12 @@ impl OutputReader {
     /// Stops reading: the connections are given up and pending calls give `None`, at once.
     pub fn cancel(&self) {
         self.stop.cancel();
+        // A call that holds the turn has begun.
+        if let Ok(mut turn) = self.turn.try_lock()
+            && let Reading::Waiting(counted) = &mut *turn
+        {
+            counted.clear();
+        }
     }
 }
 

@@ -119,6 +119,18 @@ async fn r22_a_stream_that_is_not_closed_ten_seconds_after_the_exit_is_incomplet
 }
 
 #[tokio::test(start_paused = true)]
+async fn r22_a_reader_that_was_made_and_not_used_counts_until_it_is_cancelled() {
+    let (connection, service) = service().connect().await;
+    let process = open(&connection).await;
+    let reader = process.read(Which::Both);
+    assert_eq!(exit(&process).await, (0, Completeness::Incomplete));
+    assert_eq!(service.started.elapsed(), seconds(15));
+    reader.cancel();
+    assert_eq!(exit(&process).await, (0, Completeness::Complete));
+    assert_eq!(reader.next_batch().await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn r22_the_tail_is_asked_for_until_ten_seconds_have_passed() {
     let refusals = std::iter::repeat_n(Behaviour::Refused(503, None), 500);
     let (connection, service) = service().behaves(refusals).connect().await;

@@ -1,0 +1,73 @@
+"use strict";
+
+/**
+ * A live process, as the adapter interface has it, over the addon's.
+ */
+
+const { run } = require("./calls.js");
+
+/** @import * as Adapter from "../client/dist/adapter.js" */
+/** @import { OutputReader as NativeReader, Process as Native } from "../binding.js" */
+
+class Process {
+  #native;
+
+  /** @param {Native} native */
+  constructor(native) {
+    this.#native = native;
+    this.id = native.id;
+  }
+
+  /**
+   * @type {Adapter.AdapterProcess["read"]}
+   */
+  read(which) {
+    return new OutputReader(this.#native.read(which));
+  }
+
+  /** @type {Adapter.AdapterProcess["wait"]} */
+  wait(call) {
+    return run(call, (cancellation) => this.#native.wait(cancellation), JSON.parse);
+  }
+
+  /** @type {Adapter.AdapterProcess["status"]} */
+  status(call) {
+    return run(call, (cancellation) => this.#native.status(cancellation), JSON.parse);
+  }
+
+  /** @type {Adapter.AdapterProcess["terminate"]} */
+  terminate(call) {
+    return run(call, (cancellation) => this.#native.terminate(cancellation), JSON.parse);
+  }
+
+  detach() {
+    this.#native.detach();
+  }
+
+  offsets() {
+    return this.#native.offsets();
+  }
+}
+
+class OutputReader {
+  #native;
+
+  /** @param {NativeReader} native */
+  constructor(native) {
+    this.#native = native;
+  }
+
+  nextBatch() {
+    return run(
+      undefined,
+      () => this.#native.nextBatch(),
+      (pieces) => pieces,
+    );
+  }
+
+  cancel() {
+    this.#native.cancel();
+  }
+}
+
+module.exports = { Process };
