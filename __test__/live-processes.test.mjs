@@ -46,6 +46,16 @@ async function until(what, condition) {
   throw new Error(`${what} did not come about`);
 }
 
+/** As assert.equal, without a report of the length of the texts. */
+function same(actual, expected, what = "the output") {
+  if (actual === expected) return;
+  let at = 0;
+  while (at < actual.length && actual[at] === expected[at]) at += 1;
+  const lengths = `${actual.length} characters, not ${expected.length}`;
+  const near = JSON.stringify(actual.slice(Math.max(0, at - 20), at + 20));
+  assert.fail(`${what} has ${lengths}, and differs at ${at}, near ${near}`);
+}
+
 /** Numbers in [0, 1) from a seed. */
 function random(seed) {
   let state = seed;
@@ -100,7 +110,8 @@ for (const stream_offset of ["end", "start"]) {
         await spoil(simulator, cuts);
         const process = await start(box, "seq 30000");
         const text = await process.stdout.text();
-        assert.equal(text, Array.from({ length: 30000 }, (_, line) => `${line + 1}\n`).join(""));
+        const lines = Array.from({ length: 30000 }, (_, line) => `${line + 1}\n`);
+        same(text, lines.join(""), `seed ${seed}`);
         assert.deepEqual(await process.wait(), { exitCode: 0, output: "complete" });
         // Where it was opened again was never more than a chunk before what had come.
         const offsets = (await streams(simulator)).map((each) => Number(each.query.offset));
@@ -126,7 +137,7 @@ for (const stream_offset of ["end", "start"]) {
       );
       await spoil(simulator, [{ cut_at_byte: 1500 }, { cut_at_byte: 900 }, { cut_at_byte: 5000 }]);
       const process = await start(box, ["cat", "/tmp/bytes"]);
-      assert.equal(await process.stdout.text(), `${"\uFFFD".repeat(1000)}${"é".repeat(1000)}END`);
+      same(await process.stdout.text(), `${"\uFFFD".repeat(1000)}${"é".repeat(1000)}END`);
       assert.deepEqual(await process.wait(), { exitCode: 0, output: "complete" });
     });
   }
@@ -148,7 +159,7 @@ test("[D5] [D8] [D10] every form of the event stream gives the same text", async
   ]) {
     await spoil(simulator, [form]);
     const process = await start(box, ["cat", "/tmp/text"]);
-    assert.equal(await process.stdout.text(), text, JSON.stringify(form));
+    same(await process.stdout.text(), text, JSON.stringify(form));
     assert.deepEqual(await process.wait(), { exitCode: 0, output: "complete" });
   }
 });
@@ -162,7 +173,7 @@ test("[D11] what the service sends again is cut, and a thousand equal lines stay
     { overlap_bytes: 333 },
   ]);
   const process = await start(box, "yes same | head -n 1000");
-  assert.equal(await process.stdout.text(), "same\n".repeat(1000));
+  same(await process.stdout.text(), "same\n".repeat(1000));
   assert.deepEqual(await process.wait(), { exitCode: 0, output: "complete" });
 });
 

@@ -10,12 +10,14 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::Target;
+use super::buffer::slot;
 use super::start::check_start_failure;
+use super::tail::Tail;
 use crate::adapter::execution::is_completed;
 use crate::adapter::poll::Pace;
 use crate::adapter::{Call, Connection};
 use crate::api::answer::parse;
-use crate::api::executions;
+use crate::api::executions::{self, Output};
 use crate::error::{Code, Error, Result};
 use crate::wire::executions::Execution;
 
@@ -32,11 +34,19 @@ pub(super) enum Exit {
 }
 
 /// The end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Ended {
     pub(super) code: i32,
     /// When it was reported.
     pub(super) at: Instant,
+    tails: [Option<Tail>; 2],
+}
+
+impl Ended {
+    /// How the stream ends, where the report shows it.
+    pub(super) fn tail(&self, output: Output) -> Option<&Tail> {
+        self.tails.get(slot(output))?.as_ref()
+    }
 }
 
 /// The one watch of a process.
@@ -142,7 +152,7 @@ impl Known {
     pub(super) async fn ended(&mut self) -> Result<Ended> {
         let known = self.0.wait_for(|exit| !matches!(exit, Exit::Unknown)).await;
         match known.as_deref() {
-            Ok(Exit::Ended(ended)) => Ok(*ended),
+            Ok(Exit::Ended(ended)) => Ok(ended.clone()),
             Ok(Exit::Failed(error)) => Err(error.clone()),
             Ok(Exit::Unknown) | Err(_) => {
                 Err(Error::internal("the watch of a process ended early").during("process_wait"))
@@ -230,5 +240,6 @@ pub(super) fn ended(view: &Execution, target: &Target) -> Result<Option<Ended>> 
     Ok(Some(Ended {
         code,
         at: Instant::now(),
+        tails: [view.stdout.as_ref(), view.stderr.as_ref()].map(Tail::of),
     }))
 }

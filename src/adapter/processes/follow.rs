@@ -3,7 +3,7 @@
 //! It opens the stream, hands text to a buffer, and opens it again wherever it
 //! left off. The end of a connection is not the end of the stream: that is a
 //! connection which was opened after the exit and closed in order with nothing
-//! new. What is not closed 10 s after the exit is given up as incomplete.
+//! new, while the text ends as the report of the exit says. What is not closed 10 s after the exit is given up as incomplete.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::Target;
 use super::buffer::Buffer;
 use super::exit::{Exit, Interested, MAX_OUTAGE, is_passing};
+use super::tail::Received;
 use super::tally::Counted;
 use crate::adapter::{Call, Connection};
 use crate::api::answer::refusal;
@@ -42,6 +43,7 @@ pub(super) struct Follow {
     pub(super) exit: Interested,
     pub(super) counted: Counted,
     pub(super) progress: Progress,
+    pub(super) received: Received,
 }
 
 /// Since when nothing happened, and how often in a row.
@@ -103,7 +105,9 @@ impl Follow {
                 self.progress.fruitless = 0;
             }
             let goes_on = match ending {
-                Ending::Closed if was_over && !is_fruitful => return Ok(true),
+                Ending::Closed if was_over && !is_fruitful && self.ends_as_reported() => {
+                    return Ok(true);
+                }
                 Ending::TailOverdue => return Ok(false),
                 Ending::Trouble(error, asked) => {
                     let since = *self.progress.outage.get_or_insert(opened);
@@ -123,6 +127,16 @@ impl Follow {
             if !goes_on {
                 return Ok(false);
             }
+        }
+    }
+
+    /// Whether the text can be all, as far as the report of the exit tells.
+    fn ends_as_reported(&self) -> bool {
+        match self.exit.now() {
+            Exit::Ended(ended) => ended
+                .tail(self.output)
+                .is_none_or(|tail| tail.ends(&self.received)),
+            _ => false,
         }
     }
 
@@ -151,6 +165,7 @@ impl Follow {
                 is_fruitful = true;
                 self.progress.fruitless = 0;
                 self.progress.outage = None;
+                self.received.push(text);
                 self.buffer.push(self.output, text, self.decoder.position());
                 self.buffer.room(self.output).await;
                 self.progress.last = Instant::now();

@@ -19,6 +19,7 @@ mod follow;
 mod reader;
 mod records;
 mod start;
+mod tail;
 mod tally;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use super::Inner;
 use super::buffer::{Buffer, Taken};
 use super::follow::{Follow, Progress, until_stopped};
 use super::records::{OutputPiece, Which};
+use super::tail::Received;
 use super::tally::Counted;
 use crate::adapter::Call;
 use crate::error::Result;
@@ -112,6 +113,7 @@ impl OutputReader {
                 exit: inner.exit.interest(&inner.connection, &inner.target),
                 counted,
                 progress: Progress::new(),
+                received: Received::new(offset == 0),
             };
             tokio::spawn(until_stopped(
                 follow,

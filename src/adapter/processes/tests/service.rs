@@ -139,11 +139,20 @@ impl Service {
                 200,
                 &json!({
                     "execution_id": id, "status": "completed", "exit_status": code,
-                    "stderr": self.refusal.map(|refusal| self.record(refusal)),
+                    "stdout": self.written(Output::Stdout),
+                    "stderr": self.refusal.map_or_else(
+                        || self.written(Output::Stderr),
+                        |refusal| self.record(refusal),
+                    ),
                 }),
             ),
             _ => answer(200, &json!({ "execution_id": id, "status": "running" })),
         }
+    }
+
+    fn written(&self, output: Output) -> String {
+        let written = self.writes.iter().filter(|(_, to, _)| *to == output);
+        written.map(|(_, _, text)| text.as_str()).collect()
     }
 
     /// The record of a refusal, with the nonce that stands in the command.

@@ -74,22 +74,23 @@ async fn r21_a_retry_after_is_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn b1_d6_an_early_end_after_the_exit_is_no_end() {
-    for (cut, text) in [
-        (Behaviour::CutClean(1), WHOLE),
-        (Behaviour::CutClean(0), WHOLE),
-    ] {
+    for cut in [Behaviour::CutClean(0), Behaviour::CutClean(1)] {
         let service = Service::new(writes(Output::Stdout, TEXT)).exits(seconds(0), 0);
-        let (connection, _) = service.behaves([cut]).connect().await;
+        let (connection, _) = service.behaves([cut.clone(), cut]).connect().await;
         tokio::time::advance(seconds(6)).await;
         let process = open(&connection).await;
-        let read = stdout(&process).await;
-        // A clean end with nothing at all, after the exit, is what an end looks like.
-        assert!(read == text || read.is_empty(), "{read:?}");
+        assert_eq!(stdout(&process).await, WHOLE);
+        assert_eq!(exit(&process).await, (0, Completeness::Complete));
     }
+    // The view of the exit shows that something is missing to the very end.
     let service = Service::new(writes(Output::Stdout, TEXT)).exits(seconds(0), 0);
-    let (connection, _) = service.behaves([Behaviour::CutClean(1)]).connect().await;
+    let cuts = std::iter::repeat_n(Behaviour::CutClean(0), 1000);
+    let (connection, service) = service.behaves(cuts).connect().await;
     tokio::time::advance(seconds(6)).await;
-    assert_eq!(stdout(&open(&connection).await).await, WHOLE);
+    let process = open(&connection).await;
+    assert_eq!(stdout(&process).await, "");
+    assert_eq!(exit(&process).await, (0, Completeness::Incomplete));
+    assert_eq!(service.started.elapsed().as_secs(), 16);
 }
 
 #[tokio::test(start_paused = true)]
