@@ -278,6 +278,8 @@ pub enum What {
     Reset,
     /// The answer is larger than allowed.
     TooLarge,
+    /// No URL leads to the path: an id is empty or `..`, so nothing has it.
+    Unaddressable,
     /// The request could not be built: a fault of ours.
     Build,
 }

@@ -130,34 +130,38 @@ impl Connection {
         Ok(Some(policy).filter(|policy| policy.id == id && policy.name == NAME))
     }
 
+    /// The policy of this name, one that denies everything before one that does
+    /// not: newer clients say that names can be shared.
     async fn policy_by_name(
         &self,
         operation: &'static str,
         call: &Call,
     ) -> Result<Option<NetworkPolicy>> {
         let mut after: Option<String> = None;
+        let mut opened = None;
         for _ in 0..MAX_PAGES {
             let request = policies::find(NAME, PAGE, after.as_deref());
             let context = self
                 .context(operation, &request)
                 .about("network policy", NAME);
             let answer = self.read(&request, &context, call).await?;
-            let mut page: NetworkPolicyPage = parse(&answer, &context)?;
+            let page: NetworkPolicyPage = parse(&answer, &context)?;
             let next = page.network_policies.last().map(|policy| policy.id.clone());
-            let at = page
-                .network_policies
-                .iter()
-                .position(|policy| policy.name == NAME);
-            if let Some(at) = at {
-                return Ok(Some(page.network_policies.swap_remove(at)));
+            for policy in page.network_policies {
+                if policy.name == NAME {
+                    if policies::opening(&policy).is_none() {
+                        return Ok(Some(policy));
+                    }
+                    opened.get_or_insert(policy);
+                }
             }
             // A server that repeats a page would be asked for ever.
             if page.has_more != Some(true) || next.is_none() || next == after {
-                return Ok(None);
+                break;
             }
             after = next;
         }
-        Ok(None)
+        Ok(opened)
     }
 
     /// Creates the policy. Where that is refused or its answer is lost, another
@@ -329,6 +333,15 @@ mod tests {
             lines,
             [LOOK.to_owned(), format!("{LOOK}&starting_after=np_x2")]
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r5_of_two_policies_of_the_name_one_that_denies_everything_is_taken() {
+        let steps = vec![
+            page(&[view("np_2", NAME, open())], true),
+            page(&[view("np_1", NAME, closed())], false),
+        ];
+        assert_eq!(check(steps).await.0.unwrap(), "np_1");
     }
 
     #[tokio::test(start_paused = true)]

@@ -101,7 +101,7 @@ impl Connection {
             {
                 return Ok(None);
             }
-            Err(failure) if failure.what == What::Build => {
+            Err(failure) if matches!(failure.what, What::Build | What::Unaddressable) => {
                 return Err(unanswered(&failure, context));
             }
             Err(failure) => (unanswered(&failure, context), None),

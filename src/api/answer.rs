@@ -9,6 +9,7 @@
 //! | 1xx, 3xx, 2xx of another shape | `PROTOCOL` | `OUTCOME_UNKNOWN` |
 //! | none, no connection | `UNAVAILABLE` | `UNAVAILABLE`, not submitted |
 //! | none, may have arrived | `UNAVAILABLE` | `OUTCOME_UNKNOWN` |
+//! | none, no URL leads there | `NOT_FOUND` | `NOT_FOUND`, not submitted |
 //!
 //! The provider's own message is kept, because it is the best help there is;
 //! secrets are taken out before it is shortened, so that no half of one stays.
@@ -75,6 +76,14 @@ impl<'a> Context<'a> {
             error = error.with_resource(kind, self.redact(id));
         }
         error
+    }
+
+    /// What a 404 is about, in words.
+    fn missing(&self) -> String {
+        self.resource.map_or_else(
+            || "what was asked for".to_owned(),
+            |(kind, id)| format!("{kind} {:?}", self.redact(id)),
+        )
     }
 
     /// Takes every secret out of a text.
@@ -145,10 +154,7 @@ pub fn refusal(response: &Response, context: &Context<'_>) -> Error {
             format!("Runloop denies it (403): {text}"),
         ),
         404 => {
-            let missing = context.resource.map_or_else(
-                || "what was asked for".to_owned(),
-                |(kind, id)| format!("{kind} {:?}", context.redact(id)),
-            );
+            let missing = context.missing();
             context.error(
                 Code::NotFound,
                 format!("{missing} does not exist (404): {text}"),
@@ -192,6 +198,10 @@ pub fn refusal(response: &Response, context: &Context<'_>) -> Error {
 pub fn unanswered(failure: &Failure, context: &Context<'_>) -> Error {
     let detail = context.redact(&failure.detail);
     let error = match (failure.what, failure.sent) {
+        (What::Unaddressable, _) => {
+            let message = format!("{} does not exist: {detail}", context.missing());
+            unsubmitted(context.error(Code::NotFound, message), context)
+        }
         (What::Build, _) => context.error(
             Code::Internal,
             format!("the request could not be built: {detail}"),
@@ -201,12 +211,7 @@ pub fn unanswered(failure: &Failure, context: &Context<'_>) -> Error {
                 What::Tls => format!("no secure connection to Runloop: {detail}"),
                 _ => format!("no connection to Runloop: {detail}"),
             };
-            let error = context.error(Code::Unavailable, message);
-            if context.is_mutation {
-                error.with_outcome(|outcome| outcome.submitted = Some(false))
-            } else {
-                error
-            }
+            unsubmitted(context.error(Code::Unavailable, message), context)
         }
         (What::TooLarge, Sent::Maybe) => context.meaningless(
             Code::Protocol,
@@ -218,6 +223,14 @@ pub fn unanswered(failure: &Failure, context: &Context<'_>) -> Error {
         ),
     };
     error.with_attempts(failure.attempts)
+}
+
+fn unsubmitted(error: Error, context: &Context<'_>) -> Error {
+    if context.is_mutation {
+        error.with_outcome(|outcome| outcome.submitted = Some(false))
+    } else {
+        error
+    }
 }
 
 fn answered(error: Error, response: &Response) -> Error {
@@ -502,6 +515,13 @@ mod tests {
                 Code::Protocol,
                 Code::OutcomeUnknown,
                 Some(true),
+            ),
+            (
+                What::Unaddressable,
+                Sent::No,
+                Code::NotFound,
+                Code::NotFound,
+                Some(false),
             ),
             (What::Build, Sent::No, Code::Internal, Code::Internal, None),
         ] {

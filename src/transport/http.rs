@@ -19,6 +19,7 @@ use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, USER_AGENT,
 };
 use tokio::time::{Instant, timeout_at};
+use url::Url;
 
 use super::lanes::{Lane, Lanes, Limits};
 use super::{Transport, headers, tls};
@@ -37,7 +38,8 @@ const SLOWEST_UPLOAD: usize = 128 * 1024;
 /// Where and how to connect.
 #[derive(Clone)]
 pub struct Settings {
-    /// `https://host[:port][/prefix]` without a trailing slash; `http` only on loopback.
+    /// `https://host[:port][/prefix]` without a trailing slash, as a URL parser
+    /// writes it; `http` only on loopback.
     pub base_url: String,
     /// Whether `base_url` is on this machine, so that no proxy is asked.
     pub is_loopback: bool,
@@ -175,6 +177,23 @@ impl Http {
         })
     }
 
+    /// The address, which leads exactly where the path says.
+    fn url(&self, path: &str) -> std::result::Result<Url, Failure> {
+        let asked = path.split('?').next().unwrap_or(path);
+        let text = [self.settings.base_url.as_str(), path].concat();
+        match Url::parse(&text) {
+            // A parser resolves `..` away, encoded or not, and so leads elsewhere.
+            Ok(url) if url.as_str() == text && !asked.contains("//") && !asked.ends_with('/') => {
+                Ok(url)
+            }
+            _ => Err(Failure::new(
+                Sent::No,
+                What::Unaddressable,
+                "no address leads there",
+            )),
+        }
+    }
+
     fn silence(&self, request: &Request) -> Duration {
         let upload_bytes = match &request.body {
             Body::Multipart { file, .. } => file.len(),
@@ -190,9 +209,7 @@ impl Http {
         request: &Request,
         id: &str,
     ) -> std::result::Result<reqwest::RequestBuilder, Failure> {
-        let mut url = String::with_capacity(self.settings.base_url.len() + request.path.len());
-        url.push_str(&self.settings.base_url);
-        url.push_str(&request.path);
+        let url = self.url(&request.path)?;
         let mut builder = match request.method {
             Method::Get => client.get(url),
             Method::Post => client.post(url),

@@ -82,7 +82,7 @@ fn is_worth_another(what: What) -> bool {
     match what {
         What::Connect | What::Timeout | What::Reset => true,
         // A certificate does not become valid, and an answer not smaller.
-        What::Tls | What::TooLarge | What::Build => false,
+        What::Tls | What::TooLarge | What::Unaddressable | What::Build => false,
     }
 }
 

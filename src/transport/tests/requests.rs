@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::raw::Raw;
 use super::{KEY, http};
-use crate::message::{Body, Request, What};
+use crate::message::{Body, Request, Sent, What};
 use crate::transport::Transport;
 
 fn ok() -> Raw {
@@ -180,4 +180,25 @@ async fn an_answer_larger_than_allowed_is_refused_with_and_without_a_length() {
         let failure = http.send(&request.at_most(19)).await.unwrap_err();
         assert_eq!(failure.what, What::TooLarge);
     }
+}
+
+#[tokio::test]
+async fn a_path_that_a_url_would_lead_elsewhere_is_not_sent() {
+    let server = ok();
+    let http = http(server.url());
+    for path in [
+        "/v1/devboxes/%2E%2E",
+        "/v1/devboxes/..",
+        "/v1/devboxes/",
+        "/v1//x",
+        "/v1/a b",
+    ] {
+        let failure = http.send(&Request::get(path.into())).await.unwrap_err();
+        assert_eq!(
+            (failure.sent, failure.what),
+            (Sent::No, What::Unaddressable),
+            "{path}"
+        );
+    }
+    assert!(server.arrived().is_empty());
 }
