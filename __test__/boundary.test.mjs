@@ -7,10 +7,10 @@
  */
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { runScript } from "./support/child.mjs";
 
 const addon = fileURLToPath(new URL("../target/test-hooks/runloop.node", import.meta.url));
 const runner = fileURLToPath(new URL("boundary/run.mjs", import.meta.url));
@@ -18,23 +18,8 @@ const runner = fileURLToPath(new URL("boundary/run.mjs", import.meta.url));
 async function scenario(file, name) {
   assert.ok(existsSync(addon), `No addon at ${addon}: run "npm run build:hooks" first.`);
   const flags = typeof Bun === "undefined" ? ["--expose-gc"] : [];
-  const started = Date.now();
-  const child = spawn(process.execPath, [...flags, runner, `./${file}.mjs`, name], {
-    env: { ...process.env, NAPI_RS_NATIVE_LIBRARY_PATH: addon },
-    stdio: ["ignore", "pipe", "pipe"],
-    timeout: 100_000,
-  });
-  const shown = { stdout: "", stderr: "" };
-  for (const stream of ["stdout", "stderr"]) {
-    child[stream].setEncoding("utf8").on("data", (text) => {
-      shown[stream] += text;
-    });
-  }
-  const [code, signal] = await new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (...ended) => resolve(ended));
-  });
-  return { code, signal, ...shown, milliseconds: Date.now() - started };
+  const env = { NAPI_RS_NATIVE_LIBRARY_PATH: addon };
+  return runScript(runner, [`./${file}.mjs`, name], { env, flags });
 }
 
 function holds(title, file, name) {

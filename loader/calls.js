@@ -33,15 +33,16 @@ async function run(call, start, read) {
       throw located(error);
     }
   }
-  const listener = Listener.of(signal);
+  let listener;
   try {
+    listener = Listener.of(signal);
     return read(await start(listener.cancellation));
   } catch (error) {
     const ours = located(error);
     if (ours.code === "CANCELLED") attach(ours, "cause", signal.reason);
     throw ours;
   } finally {
-    listener.leave();
+    listener?.leave();
   }
 }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use napi::Env;
 use napi::bindgen_prelude::{JsValue, Uint8ArraySlice, Unknown};
 
-/// Handing memory over costs a finalizer; up to this size a copy is cheaper.
+/// Up to this size a copy costs as much as handing memory over, and needs no finalizer.
 const COPY_MAX_BYTES: usize = 4096;
 
 /// A `Uint8Array` of its own `ArrayBuffer`.
