@@ -26,7 +26,7 @@ const withSnapshot = (run) => ({
 });
 const withVolume = (run) => ({
   prepare: ({ client }) => client.volumes.create({ name: "a" }),
-  run: (client, volume) => run(volume, client),
+  run: (_client, volume) => run(volume),
 });
 
 export const unsupportedCalls = {
@@ -103,7 +103,12 @@ export const unsupportedCalls = {
     withVolume((volume) => volume.submitDelete()),
   ],
   "volumes.mount": [
-    withVolume((volume, client) => client.sandboxes.create({ mounts: [volume.at("/mnt/a")] })),
+    {
+      run: (client) => {
+        const mount = { volume: reference("volume", { client }), path: "/mnt/a", readOnly: false };
+        return client.sandboxes.create({ mounts: [mount] });
+      },
+    },
   ],
   "recovery.sandboxes": [
     {

@@ -42,6 +42,9 @@ const REFUSALS: readonly ErrorCode[] = [
   "REJECTED",
 ];
 
+/** Codes that mean, before the first answer, that no byte of a mutation was sent. */
+const UNSENT: readonly ErrorCode[] = ["INVALID_ARGUMENT", "UNSUPPORTED", "UNAVAILABLE"];
+
 /** Options of every call that waits. */
 export interface CallOptions {
   /** Stops the call. It rejects with `CANCELLED`, whose `cause` is the signal's reason. */
@@ -254,7 +257,7 @@ class Submission<First, Result> {
   #explain(error: unknown): BeachsideError {
     const { kind } = this.#mutation;
     if (!isBeachsideError(error) || error.outcome?.operation === undefined) {
-      const sent = Object.keys(this.#known).length > 0 ? { submitted: true } : {};
+      const sent = this.#sentBefore(error);
       const outcome = {
         ...this.#base(),
         ...sent,
@@ -264,6 +267,12 @@ class Submission<First, Result> {
       return this.#connection.complete(error, kind, outcome);
     }
     return this.#connection.complete(error, kind);
+  }
+
+  /** What the stage and the code say by themselves; the adapter's own word comes on top. */
+  #sentBefore(error: unknown): Outcome {
+    if (Object.keys(this.#known).length > 0) return { submitted: true };
+    return isBeachsideError(error) && UNSENT.includes(error.code) ? { submitted: false } : {};
   }
 
   /** An adapter's outcome with references in place of ids. */
