@@ -97,9 +97,9 @@ fn push_run(script: &mut Script, command: &Command) {
 
 /// Counts both streams, then prints what fits and leaves copies of what does not.
 ///
-/// A copy that cannot be written (the command filled the disk) comes back in the record instead,
-/// whatever its size. The command's own files are removed as soon as they are copied: they may be
-/// far larger than what is kept.
+/// A stream that a builtin sees to be empty costs no process. A copy that cannot be written (the
+/// command filled the disk) comes back in the record instead, whatever its size. The command's own
+/// files are removed as soon as they are copied: they may be far larger than what is kept.
 fn push_record(script: &mut Script, command: &Command) {
     script.push(&format!(
         "_bs_max={max}\n\
@@ -108,8 +108,12 @@ fn push_record(script: &mut Script, command: &Command) {
         fit = shell_integer(command.inline_limit_bytes),
     ));
     script.push(
-        "_bs_o=$(wc -c <&4)\n\
-         _bs_e=$(wc -c <&5)\n\
+        "_bs_empty() {\n\
+         test -e \"$1\" && test ! -s \"$1\"\n\
+         }\n\
+         _bs_o=0 _bs_e=0\n\
+         _bs_empty \"$_bs_d/out\" || _bs_o=$(wc -c <&4)\n\
+         _bs_empty \"$_bs_d/err\" || _bs_e=$(wc -c <&5)\n\
          _bs_p=$_bs_o\n\
          test \"$_bs_p\" -le \"$_bs_max\" || _bs_p=$_bs_max\n\
          _bs_q=$_bs_e\n\

@@ -21,6 +21,7 @@ use http::header::{
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+use super::body::Gathered;
 use super::lanes::{Lane, Lanes, Limits};
 use super::{Transport, headers, tls};
 use crate::error::{Error, Result};
@@ -267,23 +268,17 @@ impl Transport for Http {
             if announced > request.max_body_bytes as u64 {
                 return Err(too_large());
             }
-            let mut pieces = Vec::new();
-            let mut total = 0_usize;
+            let mut body = Gathered::new(usize::try_from(announced).unwrap_or(0));
             while let Some(piece) = within(silence, request.deadline, answer.chunk())
                 .await?
                 .map_err(broken)?
             {
-                total = total.saturating_add(piece.len());
-                if total > request.max_body_bytes {
+                if body.len().saturating_add(piece.len()) > request.max_body_bytes {
                     return Err(too_large());
                 }
-                pieces.push(piece);
+                body.push(piece);
             }
-            // Nearly every answer is one piece, which then is not copied.
-            let body = match pieces.len() {
-                1 => pieces.swap_remove(0),
-                _ => pieces.concat().into(),
-            };
+            let body = body.into_bytes();
             Ok(Response { head, body })
         }
         .boxed()
