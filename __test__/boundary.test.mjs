@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { runScript } from "./support/child.mjs";
+import { program } from "./support/program.mjs";
 
 const addon = fileURLToPath(new URL("../target/test-hooks/runloop.node", import.meta.url));
 const runner = fileURLToPath(new URL("boundary/run.mjs", import.meta.url));
@@ -19,7 +19,9 @@ async function scenario(file, name) {
   assert.ok(existsSync(addon), `No addon at ${addon}: run "npm run build:hooks" first.`);
   const flags = typeof Bun === "undefined" ? ["--expose-gc"] : [];
   const env = { NAPI_RS_NATIVE_LIBRARY_PATH: addon };
-  return runScript(runner, [`./${file}.mjs`, name], { env, flags });
+  const started = Date.now();
+  const ended = await program([...flags, runner, `./${file}.mjs`, name], { env, timeout: 100_000 });
+  return { ...ended, milliseconds: Date.now() - started };
 }
 
 function holds(title, file, name) {
