@@ -100,8 +100,11 @@ impl Follow {
             let offset = self.decoder.reopen();
             let was_over = self.is_over();
             let opened = Instant::now();
+            let chunks = self.decoder.chunks();
             let (ending, is_fruitful) = self.read_connection(offset, text).await?;
-            if is_fruitful || opened.elapsed() >= LONG_LIVED {
+            let deserves_another = is_fruitful || opened.elapsed() >= LONG_LIVED;
+            // What was sent again is no progress, but the service is there.
+            if deserves_another || self.decoder.chunks() > chunks {
                 self.progress.fruitless = 0;
             }
             let goes_on = match ending {
@@ -118,10 +121,7 @@ impl Follow {
                 }
                 // Most often the execution has ended: the exit will tell in a moment.
                 Ending::Closed if !self.is_over() => self.pause(None).await?,
-                Ending::Closed | Ending::Lost if self.progress.fruitless == 0 => {
-                    self.progress.fruitless = 1;
-                    true
-                }
+                Ending::Closed | Ending::Lost if deserves_another => true,
                 Ending::Closed | Ending::Lost => self.pause(None).await?,
             };
             if !goes_on {
