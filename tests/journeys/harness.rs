@@ -1,11 +1,5 @@
 //! A simulator, connections to it, its faults and its journal.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a journey that cannot begin has to fail"
-)]
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use beachside_runloop::adapter::records::{
