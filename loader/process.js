@@ -51,18 +51,25 @@ class Process {
 
 class OutputReader {
   #native;
+  /** @type {Promise<unknown>} */
+  #turn = Promise.resolve();
 
   /** @param {NativeReader} native */
   constructor(native) {
     this.#native = native;
   }
 
+  /** Each call waits for the one before: tasks of the addon run in no order. */
   nextBatch() {
-    return run(
-      undefined,
-      () => this.#native.nextBatch(),
-      (pieces) => pieces,
-    );
+    const next = () =>
+      run(
+        undefined,
+        () => this.#native.nextBatch(),
+        (pieces) => pieces,
+      );
+    const turn = this.#turn.then(next, next);
+    this.#turn = turn;
+    return turn;
   }
 
   cancel() {

@@ -75,10 +75,8 @@ impl Connection {
 }
 
 fn url(form: &TunnelForm, port: u16, key: &str) -> String {
-    match form {
-        TunnelForm::Subdomain { domain } => format!("https://{port}-{key}.{domain}"),
-        TunnelForm::Path { base } => format!("{base}/_simulator/tunnels/{key}/{port}/"),
-    }
+    let TunnelForm { scheme, domain } = form;
+    format!("{scheme}://{port}-{key}.{domain}")
 }
 
 /// Whether it can stand in a host name: a key with a slash would lead to another host.
@@ -114,10 +112,7 @@ mod tests {
             .preview("dbx_1", 3000, &Call::default())
             .await
             .unwrap();
-        assert_eq!(
-            preview.url,
-            "http://127.0.0.1:1/_simulator/tunnels/abc/3000/"
-        );
+        assert_eq!(preview.url, "http://3000-abc.tunnel.localhost:1");
         assert_eq!(preview.access, "protected");
         assert_eq!(preview.headers[HEADER], "Bearer tok_0123456789");
         assert!(!format!("{preview:?}").contains("tok_"));
@@ -187,7 +182,8 @@ mod tests {
 
     #[test]
     fn r11_the_service_is_addressed_by_port_and_key() {
-        let form = TunnelForm::Subdomain {
+        let form = TunnelForm {
+            scheme: "https",
             domain: "tunnel.runloop.ai".into(),
         };
         assert_eq!(

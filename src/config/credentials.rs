@@ -18,20 +18,13 @@ pub struct Credentials {
     tunnel: TunnelForm,
 }
 
-/// How the address of a preview is made.
+/// How the address of a preview is made: `{scheme}://{port}-{key}.{domain}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TunnelForm {
-    /// `https://{port}-{key}.{domain}`, as the service does it.
-    Subdomain {
-        /// What follows `{port}-{key}.`, with a port where it has one.
-        domain: String,
-    },
-    /// `{base}/_simulator/tunnels/{key}/{port}/`: a simulator on this machine,
-    /// where names below `localhost` do not resolve for every program.
-    Path {
-        /// The API's address without a trailing slash.
-        base: String,
-    },
+pub struct TunnelForm {
+    /// `https`, and `http` for a simulator on this machine.
+    pub scheme: &'static str,
+    /// What follows `{port}-{key}.`, with a port where it has one.
+    pub domain: String,
 }
 
 impl Credentials {
@@ -59,18 +52,11 @@ impl Credentials {
             },
         };
         let tunnel = match fields.text("tunnelDomain")? {
-            Some(domain) => TunnelForm::Subdomain {
+            Some(domain) => TunnelForm {
+                scheme: "https",
                 domain: tunnel_domain(domain)?,
             },
-            None if base.is_loopback => TunnelForm::Path {
-                base: base.text.clone(),
-            },
-            None => {
-                let domain = base.host.strip_prefix("api.").unwrap_or(&base.host);
-                TunnelForm::Subdomain {
-                    domain: format!("tunnel.{domain}"),
-                }
-            }
+            None => tunnel_of(&base),
         };
         Ok(Self {
             api_key: api_key.to_owned(),
@@ -108,6 +94,28 @@ impl Credentials {
     #[must_use]
     pub fn tunnel(&self) -> &TunnelForm {
         &self.tunnel
+    }
+}
+
+/// The official SDK derives it from the API's host alike (certain). A
+/// simulator on this machine takes tunnels at its own port, under a name that
+/// browsers resolve by themselves and Node does not: there a client connects
+/// to the address of the API and sends the name as `Host`.
+fn tunnel_of(base: &BaseUrl) -> TunnelForm {
+    if base.is_loopback {
+        let (scheme, default) = if base.text.starts_with("https:") {
+            ("https", 443)
+        } else {
+            ("http", 80)
+        };
+        let port = base.port.unwrap_or(default);
+        let domain = format!("tunnel.localhost:{port}");
+        return TunnelForm { scheme, domain };
+    }
+    let domain = base.host.strip_prefix("api.").unwrap_or(&base.host);
+    TunnelForm {
+        scheme: "https",
+        domain: format!("tunnel.{domain}"),
     }
 }
 
@@ -237,7 +245,8 @@ mod tests {
     #[test]
     fn a_preview_is_addressed_below_the_api_host_less_its_api_label() {
         let form = |value| parse(&value, None).unwrap().tunnel().clone();
-        let domain = |domain: &str| TunnelForm::Subdomain {
+        let domain = |domain: &str| TunnelForm {
+            scheme: "https",
             domain: domain.to_owned(),
         };
         let at = |base: &str| json!({ "apiKey": KEY, "baseUrl": base });
@@ -250,10 +259,16 @@ mod tests {
             form(at("https://gate.example")),
             domain("tunnel.gate.example")
         );
-        let base = "http://127.0.0.1:4000".to_owned();
         assert_eq!(
             form(at("http://127.0.0.1:4000/")),
-            TunnelForm::Path { base }
+            TunnelForm {
+                scheme: "http",
+                ..domain("tunnel.localhost:4000")
+            }
+        );
+        assert_eq!(
+            form(at("https://localhost")),
+            domain("tunnel.localhost:443")
         );
         let given = json!({ "apiKey": KEY, "tunnelDomain": "Tunnel.X.example:8443" });
         assert_eq!(form(given), domain("tunnel.x.example:8443"));

@@ -13,8 +13,7 @@ use super::connection::Connection;
 use super::dispatcher::Promise;
 use super::json;
 use crate::adapter::Call;
-use crate::adapter::processes::{self, OpenProcessRequest, StartRequest, Which};
-use crate::api::executions::Output;
+use crate::adapter::processes::{self, OpenProcessRequest, Output, StartRequest, Which};
 use crate::error::{Error, Result};
 
 /// A command with live output.

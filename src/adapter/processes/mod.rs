@@ -36,12 +36,13 @@ use self::follow::MAX_TAIL;
 use self::tally::Tally;
 use super::{Call, Connection};
 use crate::api::answer::parse;
-use crate::api::executions::{self, Output};
+use crate::api::executions;
 use crate::error::{Code, Error, Killed, Result};
 use crate::shell::Nonce;
 use crate::sse::OffsetMode;
 use crate::wire::executions::Execution;
 
+pub use crate::api::executions::Output;
 pub use reader::OutputReader;
 pub use records::{
     CommandInput, Completeness, OpenProcessRequest, OutputPiece, ProcessExit, ProcessStatus,
