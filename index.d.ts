@@ -36,7 +36,8 @@ export interface RunloopCredentials {
   readonly baseUrl?: string | undefined;
   /**
    * Domain of preview addresses, `{port}-{key}.{tunnelDomain}`. Default:
-   * `tunnel.` and the host of `baseUrl` without a leading `api.`.
+   * `tunnel.` and the host of `baseUrl` without a leading `api.`; for a `baseUrl`
+   * on this machine `tunnel.localhost` with its port, where a simulator listens.
    */
   readonly tunnelDomain?: string | undefined;
 }
