@@ -5,6 +5,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::expect_used,
     reason = "a journey that cannot go on has to fail"
 )]

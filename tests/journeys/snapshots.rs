@@ -54,7 +54,7 @@ async fn r26_r30_v24_a_snapshot_is_captured_found_restored_and_outlives_its_sour
         source_sandbox_id: None,
     };
     let found = connection.find_snapshots(&find, &call).await.unwrap();
-    assert_eq!(found.matches, [ready.clone()]);
+    assert_eq!(found.matches, std::slice::from_ref(&ready));
 
     connection.destroy_sandbox(&source.id, &call).await.unwrap();
     wait(&connection, &source.id, Target::Destroyed)

@@ -60,6 +60,10 @@ impl Client {
     pub(crate) fn start_with(options: Options) -> Self {
         let key = options.api_key.clone().unwrap_or_else(|| KEY.to_owned());
         let simulator = Arc::new(Simulator::start(options).expect("a simulator starts"));
+        // Refused where another test of this process was quicker.
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .unwrap_or_default();
         let http = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())

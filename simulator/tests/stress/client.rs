@@ -13,6 +13,10 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(url: &str) -> Self {
+        // Refused where another test of this process was quicker.
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .unwrap_or_default();
         let http = reqwest::Client::builder()
             .no_proxy()
             .retry(reqwest::retry::never())

@@ -30,6 +30,10 @@ pub(super) const MAX_TAIL: Duration = Duration::from_secs(10);
 /// Longest pause before a stream is opened again.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
+/// The longest pause once the exit is known: the tail is owed within
+/// [`MAX_TAIL`], which a few long pauses would use up.
+const MAX_TAIL_PAUSE: Duration = Duration::from_millis(500);
+
 /// A connection that lived this long was no failure, even if it gave nothing.
 const LONG_LIVED: Duration = Duration::from_secs(1);
 
@@ -251,8 +255,9 @@ impl Follow {
         }
         let mut exit = self.exit.another();
         let was_over = matches!(exit.now(), Exit::Ended(_));
+        let longest = if was_over { MAX_TAIL_PAUSE } else { MAX_PAUSE };
         let pause = async {
-            let step = tokio::time::sleep(step.min(MAX_PAUSE));
+            let step = tokio::time::sleep(step.min(longest));
             tokio::select! {
                 () = step => {}
                 _ = exit.ended(), if !was_over => {}
