@@ -66,6 +66,8 @@ impl Client {
             .unwrap_or_default();
         let http = reqwest::Client::builder()
             .no_proxy()
+            // Bodies are looked at as they were sent.
+            .gzip(false)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .timeout(Duration::from_secs(60))
