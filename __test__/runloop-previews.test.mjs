@@ -1,8 +1,13 @@
 /** Previews through the addon: a real web server in a simulated Devbox. */
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
 import http from "node:http";
+import os from "node:os";
+import path from "node:path";
 import test from "node:test";
+import { promisify } from "node:util";
 import { connect, count, runloopClient } from "./support/runloop.mjs";
 
 /** A sandbox whose port 3000 answers with a word. */
@@ -60,6 +65,37 @@ test("[R11] a public preview needs no header", async (t) => {
   assert.deepEqual(headers, {});
   assert.deepEqual(await get(url), { status: 200, body: "open to all" });
   await box.destroy();
+});
+
+/** The page as a browser of its own shows it. Chromium resolves names below localhost itself. */
+async function browsed(t, url) {
+  const profile = await mkdtemp(path.join(os.tmpdir(), "beachside-browser-"));
+  t.after(() => rm(profile, { recursive: true, force: true, maxRetries: 5 }));
+  const flags = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    `--user-data-dir=${profile}`,
+    "--dump-dom",
+  ];
+  const { stdout } = await promisify(execFile)("chromium", [...flags, url], { timeout: 60_000 });
+  return stdout;
+}
+
+test("[R11] a browser opens a public preview by its URL, and no protected one", async (t) => {
+  const { service, client: guarded } = await runloopClient(t);
+  const client = await connect(t, service, { config: { preview: { access: "public" } } });
+  const open = await served(client, "<h1>seen in a browser</h1>");
+  assert.match(await browsed(t, (await open.preview(3000)).url), /<h1>seen in a browser<\/h1>/);
+  const closed = await served(guarded, "<h1>seen in a browser</h1>");
+  assert.doesNotMatch(await browsed(t, (await closed.preview(3000)).url), /seen in a browser/);
+  await open.destroy();
+  await closed.destroy();
 });
 
 test("[R25] after suspend and resume the preview is the same, the file is kept and the server is not", async (t) => {

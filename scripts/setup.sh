@@ -29,9 +29,11 @@ else
   echo "setup: the tests run on this Node only; further versions exist for Linux on x86_64."
 fi
 
-# Programs of the guest that the tests and examples use.
+# Programs that the tests and examples use: the guest's shell and web server,
+# and a browser that opens previews.
 packages=()
 command -v busybox >/dev/null || packages+=(busybox)
+command -v chromium >/dev/null || packages+=(chromium)
 if [ "${#packages[@]}" -gt 0 ]; then
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt-get update -qq
