@@ -130,8 +130,8 @@ test("[H8] parents are made, and what is no file is told at once and kept", asyn
     ["fifo", "not_regular"],
     ["/dev/null", "not_regular"],
   ]) {
-    for (const call of [box.readFile(path), box.writeFile(path, "x", replace)]) {
-      const error = await rejection(call, path);
+    for (const call of [() => box.readFile(path), () => box.writeFile(path, "x", replace)]) {
+      const error = await rejection(call(), path);
       assert.deepEqual([error.code, error.reason], ["FILE_ERROR", reason], path);
       assert.deepEqual(error.resource, { kind: "file", id: path });
     }
