@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 need() {
   command -v "$1" >/dev/null || { echo "setup: $1 is missing. $2" >&2; exit 1; }
 }
-need cargo "Install Rust from https://rustup.rs; rust-toolchain.toml names the version."
+need cargo "Install it with rustup; rust-toolchain.toml names the version."
 need node "Install Node 20 or later."
 need npm "It comes with Node."
 
