@@ -1,8 +1,8 @@
 # Two commands for people: `make demo` and `make test`. Both set up what a
 # fresh machine with Rust and Node 20 lacks. Everything else is an npm script.
 #
-# TEST_SCALE (a number, 1 by default) multiplies the counts of repeated tests;
-# `make test` keeps them small, `make soak` raises them.
+# TEST_SCALE (a number, 1 by default) multiplies the counts and waits of the
+# boundary and fidelity tests: `TEST_SCALE=10 npm run test:node` runs them in full.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c

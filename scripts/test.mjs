@@ -13,7 +13,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { filesBelow, root } from "./files.mjs";
 
-/** Of a whole file; `make soak` waits for minutes in several tests of one. */
+/** Of a whole file; with a raised TEST_SCALE several tests of one wait for minutes. */
 const TEST_TIMEOUT_MS = Number(process.env.TEST_SCALE ?? 1) > 1 ? 1_200_000 : 120_000;
 
 const [runtime, ...rest] = process.argv.slice(2);
