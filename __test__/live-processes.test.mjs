@@ -77,7 +77,10 @@ test("[R20] [R22] a process streams both outputs live, has no input and ends wit
       await box.exec("echo last > go");
     }
   }
-  assert.equal(seen.join("").includes("last\n"), true);
+  const tagged = (stream) =>
+    seen.flatMap((each) => (each.stream === stream ? each.text : [])).join("");
+  assert.equal(tagged("stdout"), "out\nlast\n");
+  assert.equal(tagged("stderr"), "err\n");
   assert.deepEqual(await process.wait(), { exitCode: 3, output: "complete" });
   assert.deepEqual(await process.status(), { state: "exited", exitCode: 3 });
   assert.equal(await process.stdout.text(), "out\nlast\n");

@@ -41,7 +41,16 @@ test("a process streams its output as text and ends with its exit", async (t) =>
   process.write("stdout", "c");
   assert.deepEqual(await handle.status(), { state: "running", exitCode: null });
   process.end(3, "incomplete");
-  assert.deepEqual(await reading, [["a", "c"], ["b"], ["a", "b", "c"], "ac"]);
+  assert.deepEqual(await reading, [
+    ["a", "c"],
+    ["b"],
+    [
+      { stream: "stdout", text: "a" },
+      { stream: "stderr", text: "b" },
+      { stream: "stdout", text: "c" },
+    ],
+    "ac",
+  ]);
   assert.deepEqual(await handle.wait(), { exitCode: 3, output: "incomplete" });
   assert.deepEqual(await handle.status(), { state: "exited", exitCode: 3 });
 });

@@ -51,7 +51,7 @@ export type { List, ListOptions } from "./lists.js";
 export type { MountDescriptor } from "./mounts.js";
 export type { CallOptions, MutationOptions, Operation } from "./operations.js";
 export type * from "./outcome.js";
-export type { TextStream } from "./output.js";
+export type { OutputStream, TextStream } from "./output.js";
 export { Preserve } from "./preserve.js";
 export type { Preview } from "./preview.js";
 export type { OpenProcessOptions, Processes, ProcessHandle, StartOptions } from "./processes.js";

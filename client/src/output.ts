@@ -1,5 +1,5 @@
 /**
- * Live output as text: an async iterable over an adapter's reader.
+ * Live output: async iterables over an adapter's reader.
  *
  * An iterator class and not an async generator: a generator's `return()` waits
  * behind a pending `next()`, so that leaving a quiet stream would hang.
@@ -14,7 +14,7 @@ export class TextStream implements AsyncIterable<string> {
 
   /** @internal */
   constructor(connection: Connection, read: () => OutputReader) {
-    this.#open = () => new TextIterator(connection, read());
+    this.#open = () => new PieceIterator(connection, read(), (piece) => piece.text);
   }
 
   [Symbol.asyncIterator](): AsyncIterator<string, undefined> {
@@ -29,41 +29,60 @@ export class TextStream implements AsyncIterable<string> {
   }
 }
 
-type Step = IteratorResult<string, undefined>;
-const END: Step = { done: true, value: undefined };
+/**
+ * Both streams, in the order in which they arrived: `{ stream, text }`, where
+ * `stream` is `"stdout"` or `"stderr"`. The order between the two is that of
+ * arrival, not of writing. Each iteration is a view of its own.
+ */
+export class OutputStream implements AsyncIterable<OutputPiece> {
+  readonly #open: () => AsyncIterator<OutputPiece, undefined>;
 
-class TextIterator implements AsyncIterator<string, undefined> {
+  /** @internal */
+  constructor(connection: Connection, read: () => OutputReader) {
+    this.#open = () => new PieceIterator(connection, read(), (piece) => piece);
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<OutputPiece, undefined> {
+    return this.#open();
+  }
+}
+
+const END = { done: true, value: undefined } as const;
+
+class PieceIterator<Item> implements AsyncIterator<Item, undefined> {
   readonly #connection: Connection;
   readonly #reader: OutputReader;
+  readonly #item: (piece: OutputPiece) => Item;
   #pieces: readonly OutputPiece[] = [];
   #next = 0;
   #ended = false;
   /** The last call of `next()`: one at a time, so that pieces keep their order. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(connection: Connection, reader: OutputReader) {
+  constructor(connection: Connection, reader: OutputReader, item: (piece: OutputPiece) => Item) {
     this.#connection = connection;
     this.#reader = reader;
+    this.#item = item;
   }
 
-  next(): Promise<Step> {
+  next(): Promise<IteratorResult<Item, undefined>> {
     const step = this.#last.then(() => this.#step());
     this.#last = step.catch(() => {});
     return step;
   }
 
-  async return(): Promise<Step> {
+  async return(): Promise<IteratorResult<Item, undefined>> {
     this.#ended = true;
     this.#reader.cancel();
     return END;
   }
 
-  async #step(): Promise<Step> {
+  async #step(): Promise<IteratorResult<Item, undefined>> {
     while (!this.#ended) {
       const piece = this.#pieces[this.#next];
       if (piece !== undefined) {
         this.#next += 1;
-        return { done: false, value: piece.text };
+        return { done: false, value: this.#item(piece) };
       }
       try {
         this.#pieces = (await this.#reader.nextBatch()) ?? [];

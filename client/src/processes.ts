@@ -6,7 +6,7 @@ import { invalid, isRecord, knownKeys, number, oneOf, optional, optionsOf } from
 import type { Connection } from "./connection.js";
 import { type Command, type CommandOptions, commandRequest } from "./exec.js";
 import { type CallOptions, type MutationOptions, perform } from "./operations.js";
-import { TextStream } from "./output.js";
+import { OutputStream, TextStream } from "./output.js";
 import { validateResourceReference } from "./reference-checks.js";
 import type { ProcessReference, ResourceReference, SandboxReference } from "./references.js";
 
@@ -131,8 +131,8 @@ export class ProcessHandle {
   readonly stdout: TextStream;
   /** Standard error as text. */
   readonly stderr: TextStream;
-  /** Both, in the order in which they arrived. */
-  readonly output: TextStream;
+  /** Both as `{ stream, text }`, in the order in which they arrived. */
+  readonly output: OutputStream;
   readonly #connection: Connection;
   readonly #process: AdapterProcess;
 
@@ -143,7 +143,7 @@ export class ProcessHandle {
     this.#process = process;
     this.stdout = new TextStream(connection, () => process.read("stdout"));
     this.stderr = new TextStream(connection, () => process.read("stderr"));
-    this.output = new TextStream(connection, () => process.read("output"));
+    this.output = new OutputStream(connection, () => process.read("output"));
   }
 
   /**
