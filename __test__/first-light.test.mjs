@@ -72,7 +72,7 @@ test("a missing or malformed key, unknown settings and a bad address are typed e
     [{ credentials: good, config: { netwrok: "x" } }, "INVALID_ARGUMENT", /"netwrok".*"network"/],
     [{ credentials: good, config: { network: "open" } }, "INVALID_ARGUMENT", /network/],
     [{ credentials: good, config: [] }, "INVALID_ARGUMENT", /config/],
-    [{ credentials: good }, "UNAVAILABLE", /no connection to Runloop/],
+    [{ credentials: good }, "UNAVAILABLE", /no connection to Runloop at http:\/\/127.0.0.1:\d+: /],
   ];
   for (const [options, code, message] of wrong) {
     const error = await rejection(Beachside.connect({ adapter, ...options }), String(message));

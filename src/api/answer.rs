@@ -208,8 +208,8 @@ pub fn unanswered(failure: &Failure, context: &Context<'_>) -> Error {
         ),
         (what, Sent::No) => {
             let message = match what {
-                What::Tls => format!("no secure connection to Runloop: {detail}"),
-                _ => format!("no connection to Runloop: {detail}"),
+                What::Tls => format!("no secure connection to Runloop at {detail}"),
+                _ => format!("no connection to Runloop at {detail}"),
             };
             unsubmitted(context.error(Code::Unavailable, message), context)
         }

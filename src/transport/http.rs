@@ -162,7 +162,7 @@ impl Http {
         let builder = self.builder(&lane, request, &id)?;
         let outcome = within(silence, request.deadline, builder.send()).await?;
         self.learn(&outcome);
-        let answer = outcome.map_err(|error| failure(error, self.settings.connect_timeout))?;
+        let answer = outcome.map_err(|error| failure(error, &self.settings))?;
         let head = Head {
             status: answer.status().as_u16(),
             request_id: headers::request_id(answer.headers()).or(Some(id)),
@@ -236,7 +236,7 @@ impl Http {
                 let part = reqwest::multipart::Part::stream_with_length(file.clone(), length)
                     .file_name("file")
                     .mime_str("application/octet-stream")
-                    .map_err(|error| failure(error, Duration::ZERO))?;
+                    .map_err(|error| failure(error, &self.settings))?;
                 let form = reqwest::multipart::Form::new();
                 builder.multipart(form.text("path", path.clone()).part("file", part))
             }
@@ -372,7 +372,7 @@ async fn within<T>(
 }
 
 /// The failure of a request whose answer did not begin.
-fn failure(error: reqwest::Error, connect_timeout: Duration) -> Failure {
+fn failure(error: reqwest::Error, settings: &Settings) -> Failure {
     let (sent, what) = match () {
         () if error.is_builder() => (Sent::No, What::Build),
         () if error.is_connect() && is_tls(&error) => (Sent::No, What::Tls),
@@ -380,10 +380,15 @@ fn failure(error: reqwest::Error, connect_timeout: Duration) -> Failure {
         () if error.is_timeout() => (Sent::Maybe, What::Timeout),
         () => (Sent::Maybe, What::Reset),
     };
-    let detail = if what == What::Connect && error.is_timeout() {
-        format!("no connection within {} s", connect_timeout.as_secs_f64())
+    let cause = if what == What::Connect && error.is_timeout() {
+        format!("not within {} s", settings.connect_timeout.as_secs_f64())
     } else {
         sentence(&error.without_url())
+    };
+    // The base URL holds no user info; the paths below it hold ids.
+    let detail = match what {
+        What::Connect | What::Tls => format!("{}: {cause}", settings.base_url),
+        _ => cause,
     };
     Failure::new(sent, what, detail)
 }

@@ -23,12 +23,13 @@ async fn fails(server: &Raw, request: Request) -> Failure {
 }
 
 #[tokio::test]
-async fn r31_a_refused_connection_is_definite() {
+async fn r31_a_refused_connection_is_definite_and_names_the_address() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let failure = http(url).send(&mutation()).await.unwrap_err();
+    let failure = http(url.clone()).send(&mutation()).await.unwrap_err();
     assert_eq!((failure.sent, failure.what), (Sent::No, What::Connect));
+    assert!(failure.detail.starts_with(&url), "{}", failure.detail);
     assert!(
         failure.detail.to_lowercase().contains("refused"),
         "{}",
@@ -43,6 +44,11 @@ async fn r31_a_name_that_does_not_resolve_is_definite() {
         .await
         .unwrap_err();
     assert_eq!((failure.sent, failure.what), (Sent::No, What::Connect));
+    assert!(
+        failure.detail.contains("no-such-host.invalid"),
+        "{}",
+        failure.detail
+    );
 }
 
 #[tokio::test]
