@@ -44,6 +44,21 @@ impl Cursor {
             .map_err(|_| Error::internal("a cursor could not be written"))
     }
 
+    /// The place that a call was given, if it was given one.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a cursor of another list or filter.
+    pub(super) fn given(
+        text: Option<&str>,
+        list: &str,
+        state: Option<SandboxState>,
+        operation: &'static str,
+    ) -> Result<Option<Self>> {
+        text.map(|text| Self::decode(text, list, state))
+            .transpose()
+            .map_err(|error| error.during(operation))
+    }
+
     /// Reads a cursor of this list and this filter.
     ///
     /// # Errors

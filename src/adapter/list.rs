@@ -1,9 +1,9 @@
 //! Lists Devboxes, and finds what one submission made among them.
 
 use super::cursor::Cursor;
-use super::pages::{Fetched, Listing};
+use super::pages::{Fetched, Listing, MAX_LIMIT, SEARCH_PAGE};
 use super::records::{
-    FindRequest, FindResult, ListSandboxesRequest, Page, SandboxRecord, SandboxState, Searched,
+    FindRequest, FindResult, ListSandboxesRequest, Page, SandboxRecord, SandboxState,
 };
 use super::{Call, Connection, sandbox_view};
 use crate::api::answer::parse;
@@ -13,15 +13,8 @@ use crate::wire::devboxes::{Devbox, DevboxPage};
 
 const LIST: &str = "sandboxes";
 
-/// Items a page at most: a page must stay well below the limit on an answer.
-pub(super) const MAX_LIMIT: u32 = 1000;
-
 /// Items asked for where most may have to be left out.
 const FILTERED_PAGE: u32 = 200;
-
-/// How far a search goes: 25 requests, 5,000 Devboxes.
-const SEARCH_PAGE: u32 = 200;
-const SEARCH_PAGES: u32 = 25;
 
 impl Connection {
     /// One page of the account's sandboxes, those that are shut down included,
@@ -36,11 +29,7 @@ impl Connection {
     ) -> Result<Page<SandboxRecord>> {
         const OPERATION: &str = "sandboxes_list";
         let state = request.state;
-        let from = request
-            .cursor
-            .as_deref()
-            .map(|text| Cursor::decode(text, LIST, state));
-        let from = from.transpose().map_err(|error| error.during(OPERATION))?;
+        let from = Cursor::given(request.cursor.as_deref(), LIST, state, OPERATION)?;
         let limit = request.limit.clamp(1, MAX_LIMIT);
         let status = state.and_then(provider_status);
         let asked = if state.is_some() && status.is_none() {
@@ -84,39 +73,17 @@ impl Connection {
         call: &Call,
     ) -> Result<FindResult<SandboxRecord>> {
         const OPERATION: &str = "sandboxes_find";
-        let mut matches = Vec::new();
-        let mut searched = Searched {
-            items: 0,
-            complete: false,
-        };
-        let mut after: Option<String> = None;
-        for _ in 0..SEARCH_PAGES {
-            let place = after.as_deref();
-            let page = self
-                .devbox_page(OPERATION, SEARCH_PAGE, place, None, call)
-                .await?;
-            let last = page.items.last().map(|view| view.id.clone());
-            searched.items += page.items.len() as u64;
-            let is_repeated = place.is_some()
-                && page
-                    .items
-                    .iter()
-                    .any(|view| Some(view.id.as_str()) == place);
-            matches.extend(page.items.into_iter().filter(|view| {
+        let listing = Listing {
+            fetch: |after: Option<String>| async move {
+                self.devbox_page(OPERATION, SEARCH_PAGE, after.as_deref(), None, call)
+                    .await
+            },
+            id: |view: &Devbox| &view.id,
+            keep: &|view| {
                 sandbox_view::markers(view.metadata.as_ref()).as_ref() == Some(&request.markers)
-            }));
-            if !page.has_more {
-                searched.complete = true;
-                break;
-            }
-            if is_repeated || last.is_none() {
-                break;
-            }
-            after = last;
-        }
-        // A page that came twice must not make one sandbox look like two.
-        matches.sort_by(|one, other| one.id.cmp(&other.id));
-        matches.dedup_by(|one, other| one.id == other.id);
+            },
+        };
+        let (matches, searched) = listing.search().await?;
         let matches = matches.into_iter().map(|view| self.record(view)).collect();
         Ok(FindResult { matches, searched })
     }
@@ -161,6 +128,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::records::Markers;
+    use super::super::records::Searched;
     use super::super::testing::connect;
     use super::*;
     use crate::error::Code;

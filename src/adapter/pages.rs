@@ -5,8 +5,15 @@
 //! page say that it may be incomplete, instead of a list that never ends.
 
 use super::cursor::{Cursor, Trail};
-use super::records::{Coverage, Page};
+use super::records::{Coverage, Page, Searched};
 use crate::error::{Code, Result};
+
+/// Items of a page at most: a page must stay well below the limit on an answer.
+pub(super) const MAX_LIMIT: u32 = 1000;
+
+/// How far a search goes: 25 pages, 5,000 items.
+pub(super) const SEARCH_PAGE: u32 = 200;
+const SEARCH_PAGES: u32 = 25;
 
 /// Requests for one page: a filter that the service does not have can leave
 /// most of what it sends behind.
@@ -92,6 +99,38 @@ where
             cursor,
             coverage,
         })
+    }
+
+    /// Every item that belongs, each once, and how much was looked at: pages of
+    /// [`SEARCH_PAGE`] items, [`SEARCH_PAGES`] of them. A place that vanishes
+    /// meanwhile costs at most two requests more.
+    pub(super) async fn search(&self) -> Result<(Vec<T>, Searched)> {
+        let mut trail = Trail::from(None);
+        let mut found: Vec<T> = Vec::new();
+        let mut searched = Searched {
+            items: 0,
+            complete: false,
+        };
+        for _ in 0..SEARCH_PAGES {
+            let Some(fetched) = self.resume(&trail, true).await? else {
+                break;
+            };
+            searched.items += fetched.items.len() as u64;
+            let ids = fetched.items.iter().map(self.id);
+            let is_repeated = ids.clone().any(|id| trail.ids().iter().any(|on| on == id));
+            let is_empty = fetched.items.is_empty();
+            ids.for_each(|id| trail.pass(id));
+            let matches = fetched.items.into_iter().filter(|item| (self.keep)(item));
+            found.extend(matches);
+            searched.complete = !fetched.has_more;
+            if searched.complete || is_repeated || is_empty {
+                break;
+            }
+        }
+        // A page that came twice must not make one item look like two.
+        found.sort_by(|one, other| (self.id)(one).cmp((self.id)(other)));
+        found.dedup_by(|one, other| (self.id)(one) == (self.id)(other));
+        Ok((found, searched))
     }
 
     /// The items after the latest place that still exists; `None` where none does.
@@ -266,6 +305,32 @@ mod tests {
         };
         let empty = page(nothing, 5, None, &all).await;
         assert!(empty.items.is_empty() && !empty.coverage.complete && empty.cursor.is_none());
+    }
+
+    #[tokio::test]
+    async fn v20_a_search_goes_on_where_the_item_it_stopped_at_was_deleted() {
+        for unknown in [refused, seems_to_end] {
+            let pages = RefCell::new(vec![["a", "b", "c", "d"].as_slice(), &["a", "c", "d"]]);
+            let fetch = |after: Option<String>| {
+                let mut pages = pages.borrow_mut();
+                // "b" is deleted once it was sent.
+                let items = if after.is_some() && pages.len() > 1 {
+                    pages.remove(0);
+                    pages[0]
+                } else {
+                    pages[0]
+                };
+                serve(items, unknown)(after)
+            };
+            let listing: Listing<'_, &'static str, _> = Listing {
+                fetch,
+                id: |item| item,
+                keep: &|item| *item != "a",
+            };
+            let (found, searched) = listing.search().await.unwrap();
+            assert_eq!(found, ["b", "c", "d"]);
+            assert!(searched.complete);
+        }
     }
 
     #[tokio::test]

@@ -1,22 +1,17 @@
 //! Lists snapshots, and finds what one submission captured among them.
 
 use super::cursor::Cursor;
-use super::list::MAX_LIMIT;
-use super::pages::{Fetched, Listing};
+use super::pages::{Fetched, Listing, MAX_LIMIT, SEARCH_PAGE};
 use super::records::{
-    FindRequest, FindResult, ListSnapshotsRequest, Page, Searched, SnapshotRecord,
+    FindRequest, FindResult, ListSnapshotsRequest, Page, SnapshotRecord, SnapshotState,
 };
 use super::{Call, Connection, sandbox_view, snapshot_view};
 use crate::api::answer::parse;
 use crate::api::snapshots;
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::wire::snapshots::{Snapshot, SnapshotPage};
 
 const LIST: &str = "snapshots";
-
-/// How far a search goes where the service ignores its filter: 25 requests, 5,000 snapshots.
-const SEARCH_PAGE: u32 = 200;
-const SEARCH_PAGES: u32 = 25;
 
 /// Matches whose state is looked up. More than one match is ambiguous anyway.
 const MAX_LOOKS: usize = 4;
@@ -33,11 +28,7 @@ impl Connection {
         call: &Call,
     ) -> Result<Page<SnapshotRecord>> {
         const OPERATION: &str = "snapshots_list";
-        let from = request
-            .cursor
-            .as_deref()
-            .map(|text| Cursor::decode(text, LIST, None));
-        let from = from.transpose().map_err(|error| error.during(OPERATION))?;
+        let from = Cursor::given(request.cursor.as_deref(), LIST, None, OPERATION)?;
         let limit = request.limit.clamp(1, MAX_LIMIT);
         let listing = Listing {
             fetch: |after: Option<String>| async move {
@@ -69,43 +60,32 @@ impl Connection {
     ) -> Result<FindResult<SnapshotRecord>> {
         const OPERATION: &str = "snapshots_find";
         let filter = Some((sandbox_view::OPERATION, request.markers.operation.as_str()));
-        let mut matches: Vec<SnapshotRecord> = Vec::new();
-        let mut searched = Searched {
-            items: 0,
-            complete: false,
+        let listing = Listing {
+            fetch: |after: Option<String>| async move {
+                self.snapshot_page(OPERATION, SEARCH_PAGE, after.as_deref(), filter, call)
+                    .await
+            },
+            id: |view: &Snapshot| &view.id,
+            keep: &|view| {
+                sandbox_view::markers(view.metadata.as_ref()).as_ref() == Some(&request.markers)
+            },
         };
-        let mut after: Option<String> = None;
-        for _ in 0..SEARCH_PAGES {
-            let place = after.as_deref();
-            let page = self
-                .snapshot_page(OPERATION, SEARCH_PAGE, place, filter, call)
-                .await?;
-            let last = page.items.last().map(|view| view.id.clone());
-            let is_repeated = place.is_some()
-                && page
-                    .items
-                    .iter()
-                    .any(|view| Some(view.id.as_str()) == place);
-            searched.items += page.items.len() as u64;
-            let records = page.items.into_iter().map(snapshot_view::record);
-            matches
-                .extend(records.filter(|record| record.markers.as_ref() == Some(&request.markers)));
-            if !page.has_more {
-                searched.complete = true;
-                break;
-            }
-            if is_repeated || last.is_none() {
-                break;
-            }
-            after = last;
-        }
-        matches.sort_by(|one, other| one.id.cmp(&other.id));
-        matches.dedup_by(|one, other| one.id == other.id);
+        let (matches, searched) = listing.search().await?;
+        let mut matches: Vec<SnapshotRecord> =
+            matches.into_iter().map(snapshot_view::record).collect();
         for record in matches.iter_mut().take(MAX_LOOKS) {
-            let status = self.snapshot(OPERATION, &record.id, None, call).await?;
-            record.state = status.state;
-            record.provider_state = status.provider_state;
-            record.reason = status.reason;
+            match self.snapshot(OPERATION, &record.id, None, call).await {
+                Ok(status) => {
+                    record.state = status.state;
+                    record.provider_state = status.provider_state;
+                    record.reason = status.reason;
+                }
+                // It was deleted after it was listed.
+                Err(error) if error.code() == Code::NotFound => {
+                    record.state = SnapshotState::Deleted;
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(FindResult { matches, searched })
     }
@@ -132,7 +112,7 @@ impl Connection {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::records::{Markers, SnapshotState};
+    use super::super::records::{Markers, Searched};
     use super::super::testing::connect;
     use super::*;
     use crate::transport::scripted::Step;
