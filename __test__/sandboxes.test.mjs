@@ -287,17 +287,90 @@ test("[V26] with() destroys a sandbox whose create failed half-way, as far as it
   );
 });
 
-test("[V33] where a create's outcome is unknown, the report holds the operation and no id", async (t) => {
+const lostCreate = () =>
+  new BeachsideError("Lost.", { code: "OUTCOME_UNKNOWN", outcome: { submitted: true } });
+
+test("[V26] [V33] with() finds and destroys what a create made whose answer was lost, by its markers", async (t) => {
   const { client, world } = await memoryClient(t);
-  world.fail(
-    "createSandbox",
-    new BeachsideError("Lost.", { code: "OUTCOME_UNKNOWN", outcome: { submitted: true } }),
-  );
+  const stranger = await client.sandboxes.create();
+  world.fail("createSandbox", lostCreate(), { acted: true });
+  const error = await rejection(client.sandboxes.with({}, () => assert.fail()));
+  assert.equal(error.code, "OUTCOME_UNKNOWN");
+  const [cleaned] = error.cleanup.cleaned;
+  assert.equal(cleaned.ownership.operation, error.outcome.operation.operationId);
+  assert.deepEqual(error.cleanup.notCleaned, []);
+  assert.equal(world.sandboxes.get(cleaned.id).state, "destroyed");
+  assert.equal(world.sandboxes.get(stranger.reference.id).state, "running");
+  const asked = world.methods.filter((each) => each === "findSandboxes").length;
+  assert.equal(asked, 1);
+});
+
+test("[V26] [V33] with() looks again for a sandbox that appears late, and reports the operation where none does", async (t) => {
+  const { client, world } = await memoryClient(t);
+  world.fail("createSandbox", lostCreate(), { acted: true });
+  world.answer("findSandboxes", { matches: [], searched: { items: 0, complete: true } });
+  const late = await rejection(client.sandboxes.with({}, () => assert.fail()));
+  assert.equal(late.cleanup.cleaned.length, 1);
+
+  world.fail("createSandbox", lostCreate());
+  world.calls.length = 0;
   const error = await rejection(client.sandboxes.with({}, () => assert.fail()));
   const [left] = error.cleanup.notCleaned;
   assert.deepEqual(left.operation, error.outcome.operation);
   assert.equal(left.resource, undefined);
   assert.match(left.reason, /not known/);
+  assert.deepEqual(world.methods, ["createSandbox", "findSandboxes", "findSandboxes"]);
+});
+
+test("[V26] [V33] with() destroys nothing where two sandboxes carry the markers, the search fails, or there is none", async (t) => {
+  const { client, world } = await memoryClient(t);
+  const lose = () => world.fail("createSandbox", lostCreate(), { acted: true });
+  lose();
+  const record = { state: "running", markers: null, mounts: [] };
+  world.answer("findSandboxes", {
+    matches: [
+      { ...record, id: "one" },
+      { ...record, id: "two" },
+    ],
+    searched: { items: 2, complete: true },
+  });
+  const twice = await rejection(client.sandboxes.with({}, () => assert.fail()));
+  assert.deepEqual(twice.cleanup.cleaned, []);
+  assert.deepEqual(
+    twice.cleanup.notCleaned.map((each) => each.resource.id),
+    ["one", "two"],
+  );
+
+  lose();
+  world.fail("findSandboxes", new BeachsideError("Down.", { code: "UNAVAILABLE" }));
+  const down = await rejection(client.sandboxes.with({}, () => assert.fail()));
+  const [left] = down.cleanup.notCleaned;
+  assert.deepEqual([left.error.code, left.operation], ["UNAVAILABLE", down.outcome.operation]);
+
+  const reason = "It keeps no markers.";
+  const blind = await memoryClient(t, {
+    capabilities: { "recovery.sandboxes": { status: "unsupported", reason } },
+  });
+  blind.world.fail("createSandbox", lostCreate(), { acted: true });
+  const unseen = await rejection(blind.client.sandboxes.with({}, () => assert.fail()));
+  assert.match(unseen.cleanup.notCleaned[0].reason, /not known/);
+  assert.equal(blind.world.methods.includes("destroySandbox"), false);
+});
+
+test("[V26] with() finds and destroys what a create made that was cancelled on its way", async (t) => {
+  const { client, world } = await memoryClient(t);
+  const controller = new AbortController();
+  const release = world.hold("createSandbox");
+  const using = rejection(
+    client.sandboxes.with({ signal: controller.signal }, () => assert.fail()),
+  );
+  await world.arrival("createSandbox");
+  controller.abort();
+  await world.arrival("findSandboxes");
+  release();
+  const error = await using;
+  assert.equal(error.code, "CANCELLED");
+  assert.equal(error.cleanup.cleaned.length, 1);
 });
 
 test("await using destroys what create made and leaves what get reopened", {

@@ -1,13 +1,20 @@
 /**
  * Automatic clean-up: destroys what a call is proven to have made, and says
  * what it could not clean and why, without hiding the error that came first.
+ * Where a create's answer was lost, the proof is its markers, which nobody
+ * else can know.
  */
 
 import { invalid } from "./arguments.js";
 import type { Connection } from "./connection.js";
 import { type BeachsideError, isBeachsideError } from "./errors.js";
-import type { OperationReference, ResourceReference } from "./references.js";
+import { mountRecords } from "./mounts.js";
+import type { OperationReference, Ownership, ResourceReference } from "./references.js";
 import { SandboxHandle } from "./sandbox-handle.js";
+
+/** How often a lost create is looked for, and how far apart: its request may still be on its way. */
+const LOOKS = 2;
+const PAUSE_MS = 1000;
 
 /** Something that the clean-up left. */
 export interface NotCleaned {
@@ -60,11 +67,56 @@ async function cleanFailedCreate(connection: Connection, error: unknown): Promis
   if (sandbox !== undefined && connection.made("sandbox", sandbox.id)) {
     return destroy(connection, new SandboxHandle(connection, sandbox));
   }
-  if (submitted === false || operation === undefined || error.code !== "OUTCOME_UNKNOWN") {
+  const isLost = error.code === "OUTCOME_UNKNOWN" || error.code === "CANCELLED";
+  if (submitted === false || operation === undefined || !isLost) {
     return { cleaned: [], notCleaned: [] };
   }
-  const reason = "Whether the create made a sandbox is not known; ask client.recover().";
-  return { cleaned: [], notCleaned: [{ operation, reason }] };
+  return cleanLostCreate(connection, operation);
+}
+
+/** Destroys the one sandbox that carries the create's markers, as far as it is there. */
+async function cleanLostCreate(
+  connection: Connection,
+  operation: OperationReference,
+): Promise<CleanupReport> {
+  const left = (...notCleaned: NotCleaned[]): CleanupReport => ({ cleaned: [], notCleaned });
+  const unknown = "Whether the create made a sandbox is not known; ask client.recover().";
+  if (connection.capability("recovery.sandboxes").status === "unsupported") {
+    return left({ operation, reason: unknown });
+  }
+  const markers = { operation: operation.operationId, submission: operation.submissionId };
+  const ownership: Ownership = { state: "created", ...markers };
+  for (let look = 0; look < LOOKS; look++) {
+    if (look > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    try {
+      connection.refuseClosed();
+      const { matches } = await connection.adapter.findSandboxes({ markers });
+      const references = matches.map(({ id, mounts }) =>
+        connection.sandboxReference(
+          id,
+          ownership,
+          mounts === undefined ? "unknown" : mountRecords(mounts),
+        ),
+      );
+      const [reference, ...others] = references;
+      if (others.length > 0) {
+        const reason = "More than one sandbox carries the markers of the create.";
+        return left(...references.map((resource) => ({ resource, operation, reason })));
+      }
+      if (reference !== undefined) {
+        connection.remember("sandbox", reference.id, ownership);
+        return destroy(connection, new SandboxHandle(connection, reference));
+      }
+    } catch (cause) {
+      const error = connection.complete(cause, "sandbox_with");
+      return left({
+        operation,
+        reason: `${unknown} Looking for it failed: ${error.message}`,
+        error,
+      });
+    }
+  }
+  return left({ operation, reason: unknown });
 }
 
 async function destroy(connection: Connection, sandbox: SandboxHandle): Promise<CleanupReport> {

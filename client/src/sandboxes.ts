@@ -83,6 +83,12 @@ export class Sandboxes {
    * error is thrown, with the report of the clean-up as its `cleanup`; where
    * only the clean-up fails, its error is thrown. Destroys only what this call
    * is proven to have made; the destruction is not cancelled by `signal`.
+   *
+   * Where the create's answer is lost, or its wait is cancelled before the
+   * answer, the sandbox is looked for by the markers of the create: twice, a
+   * second apart, each time within the provider's bound on searches (5,000
+   * sandboxes). If it is not seen then, `cleanup.notCleaned` holds the
+   * operation's reference, for `client.recover()` later.
    */
   with<T>(options: CreateOptions, use: (sandbox: SandboxHandle) => T | PromiseLike<T>): Promise<T> {
     return withSandbox(this.#connection, () => this.create(options), use);
