@@ -90,8 +90,13 @@ export interface AdapterOutcome {
   outputUnavailable?: boolean
 }
 
-/** Checks the settings and then the key. Both are JSON text; `null` counts as omitted. */
-export declare function connect(credentials: string, config: string, cancellation?: Cancellation | undefined | null): Promise<Connection>
+/**
+ * Checks the settings and then the key. Both are JSON text; `null` counts as omitted.
+ *
+ * `base_url` is the environment variable `RUNLOOP_BASE_URL` as JavaScript has
+ * it: Bun's and a worker's `process.env` are not the process's environment.
+ */
+export declare function connect(credentials: string, config: string, baseUrl?: string | undefined | null, cancellation?: Cancellation | undefined | null): Promise<Connection>
 
 /** `ErrorDetails` and `UnsupportedDetails` of the client. Absent stays absent. */
 export interface ErrorDetails {

@@ -64,7 +64,8 @@ function texts(credentials, config) {
 function connect({ credentials, config }, input) {
   return run(
     input,
-    (cancellation) => native().connect(credentials, config, cancellation),
+    (cancellation) =>
+      native().connect(credentials, config, process.env["RUNLOOP_BASE_URL"], cancellation),
     /** @returns {AdapterConnection} */
     (connection) => /** @type {any} */ (new Connection(connection)),
   );

@@ -90,8 +90,20 @@ impl Config {
     /// # Errors
     /// `INVALID_ARGUMENT` names the field; `UNSUPPORTED` names what Runloop cannot do.
     pub fn parse(credentials: &Value, config: &Value) -> Result<Self> {
-        Self::parse_with(credentials, config, |name| std::env::var(name).ok())
-            .map_err(|error| error.during("connect"))
+        Self::parse_in(credentials, config, |name| std::env::var(name).ok())
+    }
+
+    /// Like [`Self::parse`], for a caller with environment variables of its own:
+    /// those of a JavaScript environment are not always the process's.
+    ///
+    /// # Errors
+    /// Those of [`Self::parse`].
+    pub fn parse_in(
+        credentials: &Value,
+        config: &Value,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self> {
+        Self::parse_with(credentials, config, environment).map_err(|error| error.during("connect"))
     }
 
     fn parse_with(

@@ -24,17 +24,23 @@ use crate::error::Result;
 pub struct Connection(pub(super) adapter::Connection);
 
 /// Checks the settings and then the key. Both are JSON text; `null` counts as omitted.
+///
+/// `base_url` is the environment variable `RUNLOOP_BASE_URL` as JavaScript has
+/// it: Bun's and a worker's `process.env` are not the process's environment.
 #[napi(catch_unwind, ts_return_type = "Promise<Connection>")]
 pub fn connect<'env>(
     env: &'env Env,
     credentials: String,
     config: String,
+    base_url: Option<String>,
     cancellation: Option<&Cancellation>,
 ) -> napi::Result<Promise<'env>> {
     let call = call(cancellation);
     start(env, || {
         let credentials: Value = json::read("credentials", &credentials)?;
-        let config = Config::parse(&credentials, &json::read("config", &config)?)?;
+        let environment = |name: &str| base_url.clone().filter(|_| name == "RUNLOOP_BASE_URL");
+        let config = json::read("config", &config)?;
+        let config = Config::parse_in(&credentials, &config, environment)?;
         Ok(async move {
             adapter::Connection::connect(config, &call)
                 .await
