@@ -28,6 +28,26 @@ test("no JavaScript that is shipped names a network module or fetch", () => {
   assert.equal(peerDependencies, undefined);
 });
 
+test("[R34] the guide to features names every feature that Runloop lacks, and no other", () => {
+  const lacked = [
+    ...read("src/config/features.rs").matchAll(/^ {4}\(?\s*"([a-z]+\.[A-Za-z]+)",/gm),
+  ];
+  const [, table] = /not supported on Runloop([\s\S]*)/i.exec(read("docs/features.md"));
+  const named = [...table.matchAll(/`([a-z]+\.[A-Za-z]+)`/g)];
+  const names = (found) => found.map(([, name]) => name).sort();
+  assert.ok(lacked.length > 15);
+  assert.deepEqual(names(named), names(lacked));
+});
+
+test("the guide to errors has a line for every code, and no other", () => {
+  const [, codes] = /ERROR_CODES = \[([^\]]*)\]/.exec(read("client/src/errors.ts"));
+  const named = [...read("docs/errors.md").matchAll(/^\| `([A-Z_]+)` \|/gm)];
+  assert.deepEqual(
+    named.map(([, code]) => code),
+    codes.match(/[A-Z_]+/g),
+  );
+});
+
 test("every link of a document to a file of the repository leads somewhere", () => {
   const documents = [
     "README.md",
