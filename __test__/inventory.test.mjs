@@ -54,3 +54,35 @@ test("a cursor that inventory did not give is refused before anything is asked",
   }
   assert.deepEqual(world.calls, []);
 });
+
+test("a list that would never end is given up: a repeated cursor, or empty pages without end", async (t) => {
+  const { client, world } = await stocked(t);
+  const page = (cursor) => ({ items: [], cursor, coverage: { complete: true } });
+  const read = async (options) => {
+    for await (const _ of client.sandboxes.list(options)) assert.fail("there are no items");
+  };
+  world.answer("listSandboxes", page("a"));
+  world.answer("listSandboxes", page("b"));
+  world.answer("listSandboxes", page("a"));
+  await assert.rejects(read(), { code: "PROTOCOL", message: /a cursor twice/ });
+  world.answer("listSandboxes", page("start"));
+  await assert.rejects(read({ cursor: "start" }), { code: "PROTOCOL", message: /a cursor twice/ });
+  world.calls.length = 0;
+  for (let index = 0; index < 1001; index++) world.answer("listSandboxes", page(`c${index}`));
+  await assert.rejects(read(), { code: "PROTOCOL", message: /1000 empty pages/ });
+  assert.equal(world.calls.length, 1000);
+});
+
+test("an aborted signal ends an iteration at the next item, also within a page", async (t) => {
+  const { client } = await stocked(t);
+  const controller = new AbortController();
+  const seen = [];
+  const reading = async () => {
+    for await (const item of client.sandboxes.list({ signal: controller.signal })) {
+      seen.push(item);
+      controller.abort(new Error("enough"));
+    }
+  };
+  await assert.rejects(reading(), { code: "CANCELLED", operation: "sandbox_list" });
+  assert.equal(seen.length, 1);
+});

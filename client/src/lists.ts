@@ -4,13 +4,15 @@
  */
 
 import type { Page as AdapterPage, Call, PageRequest } from "./adapter.js";
-import { number, text } from "./arguments.js";
-import type { Connection } from "./connection.js";
+import { isRecord, number, text } from "./arguments.js";
+import { type Connection, cancelled } from "./connection.js";
 import { BeachsideError } from "./errors.js";
 import type { CallOptions } from "./operations.js";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 5000;
+/** Pages without items, one after the other, before a list is given up. */
+const MAX_EMPTY_PAGES = 1000;
 
 /** Options of every list. */
 export interface ListOptions extends CallOptions {
@@ -34,16 +36,16 @@ export interface Page<Item> {
  * first page on, requesting pages as they are needed.
  */
 export class List<Item> implements PromiseLike<Page<Item>>, AsyncIterable<Item> {
-  readonly #load: (cursor?: string) => Promise<Page<Item>>;
+  readonly #source: Source<Item>;
   #page: Promise<Page<Item>> | undefined;
 
-  /** @internal `load` without a cursor gives the list's first page. */
-  constructor(load: (cursor?: string) => Promise<Page<Item>>) {
-    this.#load = load;
+  /** @internal */
+  constructor(source: Source<Item>) {
+    this.#source = source;
   }
 
   #first(): Promise<Page<Item>> {
-    this.#page ??= this.#load();
+    this.#page ??= this.#source.load();
     return this.#page;
   }
 
@@ -66,30 +68,53 @@ export class List<Item> implements PromiseLike<Page<Item>>, AsyncIterable<Item> 
   }
 
   /**
-   * Page by page.
+   * Page by page, each requested when it is asked for; a page holds at most `limit` items.
    *
-   * @throws BeachsideError `PROTOCOL` where the provider repeats a cursor, which would never end.
+   * @throws BeachsideError `PROTOCOL` where the provider repeats a cursor, or gives
+   *   1,000 empty pages one after the other, which would never end; `CANCELLED`.
    */
   async *pages(): AsyncGenerator<Page<Item>, void, undefined> {
-    const seen = new Set<string>();
+    const seen = new Set<unknown>([this.#source.start]);
     let page = await this.#first();
+    let empty = 0;
     for (;;) {
       yield page;
-      const { cursor } = page;
+      const { cursor, items } = page;
       if (cursor === null) return;
-      if (seen.has(cursor)) {
-        throw new BeachsideError("The provider gave a cursor twice; the list would not end.", {
-          code: "PROTOCOL",
-        });
-      }
+      empty = items.length === 0 ? empty + 1 : 0;
+      if (seen.has(cursor)) throw endless("gave a cursor twice");
+      if (empty === MAX_EMPTY_PAGES) throw endless(`gave ${empty} empty pages in a row`);
       seen.add(cursor);
-      page = await this.#load(cursor);
+      page = await this.#source.load(cursor);
     }
   }
 
+  /**
+   * Every item, from the first page on. An aborted `signal` ends it with
+   * `CANCELLED` at the next item, also within a page.
+   */
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
-    for await (const page of this.pages()) yield* page.items;
+    for await (const page of this.pages()) {
+      for (const item of page.items) {
+        this.#source.refuseStopped();
+        yield item;
+      }
+    }
   }
+}
+
+function endless(what: string): BeachsideError {
+  return new BeachsideError(`The provider ${what}; the list would not end.`, { code: "PROTOCOL" });
+}
+
+/** Where a list comes from. */
+interface Source<Item> {
+  /** The cursor of the first page, if any. */
+  readonly start: unknown;
+  /** Without a cursor: the first page. */
+  load(cursor?: string): Promise<Page<Item>>;
+  /** Throws where the caller's signal aborted. */
+  refuseStopped(): void;
 }
 
 /** How to read one kind of list. */
@@ -111,17 +136,24 @@ export function list<Record, Item, Key extends string>(
   options: unknown,
   { operation, keys, load, item }: Listing<Record, Item, Key>,
 ): List<Item> {
-  return new List((cursor) =>
+  const { cursor: start, signal } = isRecord(options) ? options : {};
+  const page = (cursor?: string) =>
     connection.read(operation, options, [...keys, "limit", "cursor"], async (given, call) => {
       const limit =
         given.limit === undefined
           ? DEFAULT_LIMIT
           : number("limit", given.limit, { min: 1, max: MAX_LIMIT });
-      const start = given.cursor === undefined ? undefined : text("cursor", given.cursor);
-      const at = cursor ?? start;
+      const first = given.cursor === undefined ? undefined : text("cursor", given.cursor);
+      const at = cursor ?? first;
       const request = { limit, ...(at === undefined ? {} : { cursor: at }) };
-      const page = await load(request, given, call);
-      return { items: page.items.map(item), cursor: page.cursor, coverage: page.coverage };
-    }),
-  );
+      const { items, cursor: next, coverage } = await load(request, given, call);
+      return { items: items.map(item), cursor: next, coverage };
+    });
+  const refuseStopped = () => {
+    // Checked by the page that was loaded before.
+    const checked = signal as AbortSignal | undefined;
+    if (checked?.aborted !== true) return;
+    throw connection.complete(cancelled(operation, checked), operation);
+  };
+  return new List({ start, load: page, refuseStopped });
 }
