@@ -71,6 +71,7 @@ export declare class Process {
   read(which: string): OutputReader
   wait(cancellation?: Cancellation | undefined | null): Promise<string>
   status(cancellation?: Cancellation | undefined | null): Promise<string>
+  kill(cancellation?: Cancellation | undefined | null): Promise<void>
   terminate(cancellation?: Cancellation | undefined | null): Promise<string>
   /** Stops everything of ours; the process goes on. Twice is fine. */
   detach(): void

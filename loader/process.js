@@ -35,6 +35,11 @@ class Process {
     return run(call, (cancellation) => this.#native.status(cancellation), JSON.parse);
   }
 
+  /** @type {Adapter.AdapterProcess["kill"]} */
+  kill(call) {
+    return run(call, (cancellation) => this.#native.kill(cancellation), asItIs);
+  }
+
   /** @type {Adapter.AdapterProcess["terminate"]} */
   terminate(call) {
     return run(call, (cancellation) => this.#native.terminate(cancellation), JSON.parse);
@@ -75,6 +80,14 @@ class OutputReader {
   cancel() {
     this.#native.cancel();
   }
+}
+
+/**
+ * @template T
+ * @param {T} value
+ */
+function asItIs(value) {
+  return value;
 }
 
 module.exports = { Process };

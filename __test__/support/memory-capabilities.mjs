@@ -17,7 +17,7 @@ export function memoryCapabilities(changes = {}) {
       fork: no(),
     },
     exec: { run: yes({ maxTimeoutSeconds: 3600, maxOutputBytes: 1048576 }), callbacks: no() },
-    processes: { stream: yes(), bytes: no(), stdin: no(), reopen: yes() },
+    processes: { stream: yes(), bytes: no(), stdin: no(), reopen: yes(), kill: yes() },
     files: {
       read: yes({ maxBytes: 67108864 }),
       write: yes({ maxBytes: 67108864 }),

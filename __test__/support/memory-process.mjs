@@ -63,6 +63,12 @@ export class MemoryProcess {
         state: this.exit === null ? "running" : "exited",
         exitCode: this.exit?.exitCode ?? null,
       }),
+      kill: (call) =>
+        this.world.run("kill", { processId: this.id }, async () => {
+          this.kill?.();
+          setImmediate(() => this.end(137));
+          return abortable(Promise.resolve(), call?.signal);
+        }),
       terminate: (call) =>
         this.world.run("terminate", { processId: this.id }, async () => {
           this.kill?.();

@@ -58,6 +58,12 @@ export const unsupportedCalls = {
         sandbox.processes.get(reference("process", { client }, { sandbox: sandbox.reference.id })),
     },
   ],
+  "processes.kill": [
+    {
+      prepare: async (client) => (await box(client)).processes.start({ command: "x" }),
+      run: (_client, process) => process.kill(),
+    },
+  ],
   "files.read": [
     withBox((each) => each.readFile("/a")),
     withBox((each) => each.readTextFile("/a")),

@@ -235,7 +235,12 @@ export interface AdapterProcess {
     readonly state: "running" | "exited";
     readonly exitCode: number | null;
   }>;
-  /** Kills the process group and resolves when the provider reports the end. */
+  /**
+   * Kills the process group with SIGKILL, once, and resolves when the provider
+   * has taken the kill. A process that has ended is no error.
+   */
+  kill(call?: Call): Promise<void>;
+  /** As `kill`, and resolves when the provider reports the end. */
   terminate(call?: Call): Promise<ProcessExit>;
   /** Stops everything of ours; the process goes on. */
   detach(): void;

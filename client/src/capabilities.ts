@@ -100,6 +100,8 @@ export interface Capabilities {
     readonly stdin: Capability;
     /** `processes.get()`. */
     readonly reopen: Capability;
+    /** `process.kill()`, with SIGKILL. */
+    readonly kill: Capability;
   };
   readonly files: {
     readonly read: Capability<FileLimits>;

@@ -76,3 +76,5 @@ export type {
 } from "./snapshot-handle.js";
 export type { Snapshots } from "./snapshots.js";
 export type { CreateVolumeOptions, VolumeHandle, VolumeInfo, Volumes } from "./volumes.js";
+export type { OutputMatch, WaitForOutputOptions } from "./wait-for-output.js";
+export type { ListeningPort, WaitForPortOptions } from "./wait-for-port.js";

@@ -5,10 +5,12 @@ import type { AdapterProcess, ProcessExit } from "./adapter.js";
 import { invalid, isRecord, knownKeys, number, oneOf, optional, optionsOf } from "./arguments.js";
 import type { Connection } from "./connection.js";
 import { type Command, type CommandOptions, commandRequest } from "./exec.js";
+import { inspectsAs } from "./inspection.js";
 import { type CallOptions, type MutationOptions, perform } from "./operations.js";
 import { OutputStream, TextStream } from "./output.js";
 import { validateResourceReference } from "./reference-checks.js";
 import type { ProcessReference, ResourceReference, SandboxReference } from "./references.js";
+import { type OutputMatch, type WaitForOutputOptions, waitForOutput } from "./wait-for-output.js";
 
 /** What to start. */
 export interface StartOptions extends CommandOptions, MutationOptions {
@@ -163,7 +165,62 @@ export class ProcessHandle {
     );
   }
 
-  /** Kills it with everything that it started, and waits until the provider reports the end. */
+  /**
+   * Waits until the process has written what `pattern` matches: a RegExp, or
+   * a string that is looked for as it is.
+   *
+   * Looks at everything that this handle can read, from its start on, so that
+   * what was written before the call counts too. It reads through a view of its
+   * own: other iterators miss nothing. Reading counts for {@link offsets}.
+   * A match may lie across any number of pieces; the last 65,536 characters of
+   * each stream are held, so that is the longest match, and `^` without the
+   * flag `m` stands for where they begin. The flags `g` and `y` are ignored.
+   *
+   * ```js
+   * const server = await box.processes.start({ command: ["./server"] });
+   * const { groups } = await server.waitForOutput(/listening on port (?<port>\d+)/, {
+   *   timeoutSeconds: 30,
+   * });
+   * ```
+   *
+   * @throws BeachsideError `NOT_RUNNING` with the reason `process_ended` when
+   *   the process ends without a match (`outcome.exitCode` is its exit code, the hidden
+   *   `stdout` and `stderr` are the last that it wrote); `DEADLINE_EXCEEDED`; `CANCELLED`;
+   *   `CLOSED` also after {@link detach}; and what reading fails with.
+   */
+  waitForOutput(pattern: RegExp | string, options?: WaitForOutputOptions): Promise<OutputMatch> {
+    return waitForOutput(this.#connection, this.reference, this.#process, pattern, options);
+  }
+
+  /**
+   * Kills it with everything that it started, and resolves as soon as the
+   * provider has taken the kill; {@link wait} gives the end. There is one kind
+   * of kill, and it cannot be caught (SIGKILL): no signal can be chosen. A
+   * process that has ended already is a success.
+   *
+   * @throws BeachsideError `NOT_FOUND` where the process is gone; `OUTCOME_UNKNOWN`
+   *   where the answer to the kill is lost (killing again is harmless); `CANCELLED`.
+   */
+  async kill(options?: MutationOptions): Promise<void> {
+    const given = this.#connection.checked("process_kill", () => {
+      this.#connection.require("process_kill", "processes.kill");
+      return optionsOf("kill", options, ["signal", "onSubmit"]);
+    });
+    await perform(this.#connection, {
+      kind: "process_terminate",
+      target: this.reference,
+      options: given,
+      send: (_markers, call) => this.#process.kill(call),
+      finish: async () => {},
+    });
+  }
+
+  /**
+   * Like {@link kill}, and waits until the provider reports the end.
+   *
+   * @throws BeachsideError also `OUTCOME_UNKNOWN` where no end is reported in
+   *   the time that the connection's settings allow.
+   */
   async terminate(options?: MutationOptions): Promise<ProcessExit> {
     const given = this.#connection.checked("process_terminate", () =>
       optionsOf("terminate", options, ["signal", "onSubmit"]),
@@ -191,6 +248,7 @@ export class ProcessHandle {
   declare [Symbol.asyncDispose]: () => Promise<void>;
 
   static {
+    inspectsAs(ProcessHandle, ({ reference }) => reference);
     // Node 20 before 20.5 has no such symbol.
     if (typeof Symbol.asyncDispose === "symbol") {
       Object.defineProperty(ProcessHandle.prototype, Symbol.asyncDispose, {

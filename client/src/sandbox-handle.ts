@@ -17,6 +17,7 @@ import type { Connection } from "./connection.js";
 import { type Command, type ExecOptions, exec } from "./exec.js";
 import type { ExecResult } from "./exec-result.js";
 import { readFile, readTextFile, SandboxFiles, type WriteFileOptions, writeFile } from "./files.js";
+import { inspectsAs } from "./inspection.js";
 import { mountDurability } from "./mounts.js";
 import {
   type CallOptions,
@@ -30,6 +31,7 @@ import { type Preview, preview } from "./preview.js";
 import { Processes } from "./processes.js";
 import type { SandboxReference, StoragePolicy } from "./references.js";
 import { type SandboxInfo, sandboxInfo } from "./sandbox-info.js";
+import { type ListeningPort, type WaitForPortOptions, waitForPort } from "./wait-for-port.js";
 
 /** Options of `destroy`. */
 export interface DestroyOptions extends MutationOptions {
@@ -136,6 +138,31 @@ export class SandboxHandle {
     return preview(this.#connection, this.reference, port, options);
   }
 
+  /**
+   * Waits until something in the sandbox listens on a TCP port.
+   *
+   * It is asked inside, by one command that looks again and again, so the port
+   * need not be open to the outside. Listening means that the kernel's table
+   * (`/proc/net/tcp` and `tcp6`) has a socket of that port in the state LISTEN, whatever its
+   * address; it says nothing about whether the program answers yet. Needs
+   * `/bin/sh` and no other program; a sandbox without that table is asked by connecting to 127.0.0.1,
+   * with bash or nc.
+   *
+   * ```js
+   * const server = await box.processes.start({ command: ["./server"] });
+   * await box.waitForPort(8080, { timeoutSeconds: 30 });
+   * const { url } = await box.preview(8080);
+   * ```
+   *
+   * @param port 1 to 65,535.
+   * @throws BeachsideError `DEADLINE_EXCEEDED`, at most about two seconds after
+   *   `timeoutSeconds`; `CANCELLED`, after the command was killed; `REJECTED` with the reason `port_probe`
+   *   where there is no way to look; and what {@link exec} fails with, but never `OUTCOME_UNKNOWN`.
+   */
+  waitForPort(port: number, options?: WaitForPortOptions): Promise<ListeningPort> {
+    return waitForPort(this.#connection, this.reference, port, options);
+  }
+
   /** Whether this sandbox could be captured now. Changes nothing and reserves nothing. */
   checkSnapshot(options?: CheckSnapshotOptions): Promise<SnapshotCheck> {
     return checkSnapshot(this.#connection, this.reference, options);
@@ -240,6 +267,7 @@ export class SandboxHandle {
   declare [Symbol.asyncDispose]: () => Promise<void>;
 
   static {
+    inspectsAs(SandboxHandle, ({ reference }) => reference);
     // Node 20 before 20.5 has no such symbol.
     if (typeof Symbol.asyncDispose === "symbol") {
       Object.defineProperty(SandboxHandle.prototype, Symbol.asyncDispose, {

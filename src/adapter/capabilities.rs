@@ -83,6 +83,7 @@ fn supported(config: &Config) -> Vec<(&'static str, Value)> {
         ),
         ("processes.stream", plain()),
         ("processes.reopen", plain()),
+        ("processes.kill", plain()),
         ("files.read", files()),
         ("files.write", files()),
         ("images.prepared", plain()),

@@ -118,6 +118,16 @@ impl Process {
         self.json(env, cancellation, verb)
     }
 
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn kill<'env>(
+        &self,
+        env: &'env Env,
+        cancellation: Option<&Cancellation>,
+    ) -> napi::Result<Promise<'env>> {
+        let (process, call) = (self.0.clone(), call(cancellation));
+        start(env, || Ok(async move { process.kill(&call).await }))
+    }
+
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
     pub fn terminate<'env>(
         &self,

@@ -59,6 +59,32 @@ export const commands = [
     },
   }),
 
+  contractCase("waiting for output takes nothing from others, and a kill ends a process", {
+    needs: ["processes.stream", "processes.kill"],
+    async run({ sandbox }) {
+      const box = await sandbox();
+      const process = await box.processes.start({ command: "echo rea; echo dy 42; exec sleep 60" });
+      const match = await process.waitForOutput(/dy (\d+)/, { timeoutSeconds: 30 });
+      assert.deepEqual([match.stream, match.captures], ["stdout", ["42"]]);
+      const reading = process.stdout.text();
+      await process.kill();
+      const { exitCode } = await process.wait();
+      assert.notEqual(exitCode, 0);
+      await process.kill();
+      assert.equal(await reading, "rea\ndy 42\n");
+      await rejectsWith(process.waitForOutput("never"), "NOT_RUNNING");
+    },
+  }),
+
+  contractCase("a port on which nothing listens is waited for no longer than asked", {
+    needs: ["exec.run"],
+    async run({ sandbox }) {
+      const box = await sandbox();
+      // Registered for no service, and below the ports that systems give out.
+      await rejectsWith(box.waitForPort(9, { timeoutSeconds: 0.2 }), "DEADLINE_EXCEEDED");
+    },
+  }),
+
   contractCase("a live process streams its output and gives its exit", {
     needs: ["processes.stream", "processes.reopen"],
     async run({ sandbox }) {

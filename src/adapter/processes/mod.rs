@@ -188,7 +188,39 @@ impl Process {
         self.until_stopped(call, "process_status", work).await
     }
 
-    /// Kills the process group, once, and waits until the service reports the end.
+    /// Kills the process group with SIGKILL, once. An execution that has ended
+    /// is no error (certain: the service answers such a kill with 200).
+    ///
+    /// # Errors
+    /// What the service refuses the kill with; `OUTCOME_UNKNOWN` where its
+    /// answer is lost; `CANCELLED`.
+    pub async fn kill(&self, call: &Call) -> Result<()> {
+        self.send_kill("process_kill", call).await.map_err(|error| {
+            if error.code() != Code::OutcomeUnknown {
+                return error;
+            }
+            error.with_outcome(|outcome| {
+                outcome.process_id = Some(self.0.target.id.clone());
+                outcome.killed = Some(Killed::Unknown);
+            })
+        })
+    }
+
+    async fn send_kill(&self, operation: &'static str, call: &Call) -> Result<()> {
+        let Inner {
+            connection, target, ..
+        } = &*self.0;
+        let request = executions::kill_group(&target.sandbox_id, &target.id)?;
+        let context = connection
+            .context(operation, &request)
+            .about("process", &target.id);
+        connection
+            .submit(request.clone(), &context, call)
+            .await
+            .map(|_| ())
+    }
+
+    /// As [`kill`](Self::kill), and waits until the service reports the end.
     ///
     /// A kill whose answer is lost is observed: an end that comes is an end.
     ///
@@ -200,13 +232,8 @@ impl Process {
         let Inner {
             connection, target, ..
         } = &*self.0;
-        let request = executions::kill_group(&target.sandbox_id, &target.id)?;
-        let context = connection
-            .context(OPERATION, &request)
-            .about("process", &target.id);
-        let killed = connection.submit(request.clone(), &context, call).await;
-        let lost = match killed {
-            Ok(_) => None,
+        let lost = match self.send_kill(OPERATION, call).await {
+            Ok(()) => None,
             Err(error) if error.code() == Code::OutcomeUnknown => Some(error),
             Err(error) => return Err(error),
         };
