@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { inspect } from "node:util";
 import { memoryClient, rejection } from "./support/client.mjs";
 
 test("exec gives exit code, exact bytes and text, and a non-zero exit is a result", async (t) => {
@@ -146,4 +147,21 @@ test("stdin is what it was when exec was called, with and without an onSubmit", 
     stdin.fill(0);
     assert.equal((await running).stdoutText(), "before");
   }
+});
+
+test("a result is plain data: it compares, copies, and serialises without losing a byte", async (t) => {
+  const { client } = await memoryClient(t);
+  const box = await client.sandboxes.create();
+  const result = await box.exec("printf 'hé'; printf '\\377\\000' >&2; exit 3");
+  const json = JSON.parse(JSON.stringify(result));
+  assert.equal(json.stdout, "hé");
+  assert.deepEqual(json.stderr, { base64: "/wA=" });
+  assert.deepEqual([json.exitCode, json.stdoutBytes, json.stderrTruncated], [3, 3, false]);
+  assert.equal(json.durationMs, result.durationMs);
+  const copy = structuredClone(result);
+  assert.deepEqual(copy, { ...result });
+  const shown = inspect(result);
+  assert.match(shown, /^ExecResult \{/);
+  assert.match(shown, /stdout: 'hé'/);
+  assert.doesNotMatch(shown, /Uint8Array|stdoutText/);
 });

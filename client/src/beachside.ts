@@ -14,6 +14,7 @@ import {
 import type { Capabilities } from "./capabilities.js";
 import { Connection, cancelled, type Handles } from "./connection.js";
 import { BeachsideError, enrich, isBeachsideError } from "./errors.js";
+import { inspectsAs } from "./inspection.js";
 import { type InventoryItem, inventory } from "./inventory.js";
 import type { List, ListOptions } from "./lists.js";
 import type { CallOptions } from "./operations.js";
@@ -23,6 +24,7 @@ import { SandboxHandle } from "./sandbox-handle.js";
 import { Sandboxes } from "./sandboxes.js";
 import { SnapshotHandle } from "./snapshot-handle.js";
 import { Snapshots } from "./snapshots.js";
+import { suggestionFor } from "./suggestions.js";
 import { Volumes } from "./volumes.js";
 
 const HANDLES: Handles = {
@@ -89,6 +91,7 @@ async function connect(
     throw enrich(ours, {
       operation: ours.operation ?? "connect",
       provider: ours.provider ?? provider,
+      suggestion: ours.suggestion ?? suggestionFor(ours),
     });
   }
 }
@@ -192,6 +195,7 @@ export class BeachsideClient {
   declare [Symbol.asyncDispose]: () => Promise<void>;
 
   static {
+    inspectsAs(BeachsideClient, ({ scope }) => ({ provider: scope.provider, id: scope.account }));
     // Node 20 before 20.5 has no such symbol.
     if (typeof Symbol.asyncDispose === "symbol") {
       Object.defineProperty(BeachsideClient.prototype, Symbol.asyncDispose, {

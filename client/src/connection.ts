@@ -29,6 +29,7 @@ import type {
 } from "./references.js";
 import type { SandboxHandle } from "./sandbox-handle.js";
 import type { SnapshotHandle } from "./snapshot-handle.js";
+import { suggestionFor } from "./suggestions.js";
 
 /** Kinds of resource whose origin the provider's metadata can prove. */
 type Marked = "sandbox" | "snapshot" | "volume";
@@ -103,11 +104,12 @@ export class Connection {
           code: "INTERNAL",
           cause: error,
         });
-    return enrich(ours, {
+    enrich(ours, {
       provider: ours.provider ?? this.provider,
       operation: ours.operation ?? operation,
       ...(outcome === undefined ? {} : { outcome }),
     });
+    return enrich(ours, { suggestion: ours.suggestion ?? suggestionFor(ours) });
   }
 
   refuseClosed(): void {

@@ -71,8 +71,10 @@ export interface ErrorDetails {
   readonly requestId?: string | undefined;
   /** Seconds the provider asks to wait. */
   readonly retryAfterSeconds?: number | undefined;
-  /** Requests made for the failed call. */
+  /** HTTP requests made for the failed request: 1 without a retry. */
   readonly attempts?: number | undefined;
+  /** What to do about it, as a sentence. */
+  readonly suggestion?: string | undefined;
   readonly cause?: unknown;
   /** What a failed command had printed. Hidden from inspection and JSON. */
   readonly stdout?: Uint8Array | undefined;
@@ -101,6 +103,7 @@ const PLAIN_FIELDS = [
   "requestId",
   "retryAfterSeconds",
   "attempts",
+  "suggestion",
   "feature",
   "unmetRequirements",
 ] as const;
@@ -126,8 +129,10 @@ export class BeachsideError extends Error {
   declare readonly requestId?: string;
   /** Seconds the provider asks to wait before the next call. */
   declare readonly retryAfterSeconds?: number;
-  /** Requests made for the failed call. */
+  /** HTTP requests made for the request that failed: 1 without a retry, absent where none was made. */
   declare readonly attempts?: number;
+  /** What to do about it, as a sentence, where there is something to say beyond the message. */
+  declare readonly suggestion?: string;
   /**
    * What a failed command had written to standard output, as far as it was
    * read. Not enumerable: `util.inspect` and `JSON.stringify` leave it out.

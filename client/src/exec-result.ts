@@ -1,10 +1,23 @@
 /** The result of a command that ended: plain data, and its output as text on demand. */
 
 import type { ExecRecord } from "./adapter.js";
+import { inspectsLike } from "./inspection.js";
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const strict = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
 
-/** What a command left behind. A non-zero exit is a result, not an error. */
+/**
+ * What a command left behind. A non-zero exit is a result, not an error.
+ *
+ * Plain data: two results compare with `assert.deepEqual`, `{ ...result }` is
+ * a plain object, `structuredClone` keeps every field (and no method),
+ * `JSON.stringify` loses nothing, and `console.log` shows output as text.
+ *
+ * ```js
+ * const result = await box.exec(["ls", "/"]);
+ * console.log(result.exitCode, result.stdoutText());
+ * ```
+ */
 export class ExecResult {
   /** 0 to 255; 128 plus the signal's number for a command that a signal ended. */
   readonly exitCode: number;
@@ -40,5 +53,38 @@ export class ExecResult {
   /** Standard error as UTF-8; invalid bytes become U+FFFD, a byte-order mark is kept. */
   stderrText(): string {
     return decoder.decode(this.stderr);
+  }
+
+  /**
+   * For `JSON.stringify`. Output that is UTF-8 is a string, other output is
+   * `{ base64 }`, so that nothing is lost; the other fields are as they are.
+   */
+  toJSON(): ExecResultJson {
+    return { ...this, stdout: textOrBase64(this.stdout), stderr: textOrBase64(this.stderr) };
+  }
+
+  static {
+    inspectsLike(ExecResult, (result, inspect) => {
+      const texts = { stdout: result.stdoutText(), stderr: result.stderrText() };
+      return `ExecResult ${inspect({ ...result, ...texts })}`;
+    });
+  }
+}
+
+/** An {@link ExecResult} as JSON has it. */
+export type ExecResultJson = {
+  readonly [Field in "stdout" | "stderr"]: string | { readonly base64: string };
+} & {
+  readonly [Field in Exclude<
+    keyof ExecResult,
+    "stdout" | "stderr" | "stdoutText" | "stderrText" | "toJSON"
+  >]: ExecResult[Field];
+};
+
+function textOrBase64(bytes: Uint8Array): string | { readonly base64: string } {
+  try {
+    return strict.decode(bytes);
+  } catch {
+    return { base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64") };
   }
 }

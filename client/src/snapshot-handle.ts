@@ -17,6 +17,7 @@ import {
   newSandboxRequest,
 } from "./create-request.js";
 import type { UnmetRequirement } from "./errors.js";
+import { inspectsAs } from "./inspection.js";
 import {
   type CallOptions,
   type Mutation,
@@ -94,6 +95,10 @@ export class SnapshotHandle {
   /** Versioned JSON to save and to reopen with `client.snapshots.get()`. */
   readonly reference: SnapshotReference;
   readonly #connection: Connection;
+
+  static {
+    inspectsAs(SnapshotHandle, ({ reference }) => reference);
+  }
 
   /** @internal */
   constructor(connection: Connection, reference: SnapshotReference) {

@@ -5,6 +5,7 @@ import { invalid, optionsOf, text } from "./arguments.js";
 import type { Feature } from "./capabilities.js";
 import type { Connection } from "./connection.js";
 import { BeachsideError } from "./errors.js";
+import { inspectsAs } from "./inspection.js";
 import { type List, type ListOptions, list } from "./lists.js";
 import { type MountDescriptor, mountDescriptor } from "./mounts.js";
 import {
@@ -110,6 +111,10 @@ export class VolumeHandle {
   /** Versioned JSON to save and to reopen with `client.volumes.get()`. */
   readonly reference: VolumeReference;
   readonly #connection: Connection;
+
+  static {
+    inspectsAs(VolumeHandle, ({ reference }) => reference);
+  }
 
   /** @internal */
   constructor(connection: Connection, reference: VolumeReference) {
