@@ -5,7 +5,7 @@
  *   node scripts/test.mjs bun [file...]            bun test
  *
  * Without files it takes every *.test.mjs below __test__/; what shows the
- * simulator and not the addon runs on this Node only.
+ * simulator or the command line runs on this Node only.
  */
 
 import { spawnSync } from "node:child_process";
@@ -15,6 +15,9 @@ import { filesBelow, root } from "./files.mjs";
 
 /** Of a whole file; with a raised TEST_SCALE several tests of one wait for minutes. */
 const TEST_TIMEOUT_MS = Number(process.env.TEST_SCALE ?? 1) > 1 ? 1_200_000 : 120_000;
+
+/** What shows something else than the addon. */
+const HERE_ONLY = [path.join("__test__", "fidelity"), path.join("__test__", "cli.test.mjs")];
 
 const [runtime, ...rest] = process.argv.slice(2);
 const version = runtime === "node" && /^\d+$/.test(rest[0] ?? "") ? rest.shift() : undefined;
@@ -29,7 +32,7 @@ process.exitCode = status ?? 1;
 function all() {
   const found = filesBelow("__test__", (name) => name.endsWith(".test.mjs"));
   const here = runtime === "node" && version === undefined;
-  return here ? found : found.filter((file) => !file.startsWith(path.join("__test__", "fidelity")));
+  return here ? found : found.filter((file) => !HERE_ONLY.some((start) => file.startsWith(start)));
 }
 
 function launch() {
