@@ -225,6 +225,19 @@ test("[V21] a failed mutation has the kind and every reference known by then in 
   assert.deepEqual(destroy.outcome.sandbox, box.reference);
 });
 
+test("[V21] a mutation whose wait fails after it was accepted was submitted", async (t) => {
+  const { client, world } = await memoryClient(t);
+  const box = await client.sandboxes.create();
+  for (const verb of ["suspend", "resume", "destroy"]) {
+    world.fail("waitForSandbox", new BeachsideError("Down.", { code: "UNAVAILABLE" }));
+    const error = await rejection(box[verb]());
+    assert.deepEqual([error.code, error.outcome.submitted], ["UNAVAILABLE", true], verb);
+  }
+  world.fail("createSandbox", new BeachsideError("Down.", { code: "UNAVAILABLE" }));
+  const unsent = await rejection(client.sandboxes.create());
+  assert.equal(unsent.outcome.submitted, false);
+});
+
 test("[R29] a mutation whose answer is lost is sent once", async (t) => {
   const { client, world } = await memoryClient(t);
   world.fail("createSandbox", lost({ submitted: true }), { acted: true });

@@ -2,35 +2,51 @@
 
 import { connect } from "./runloop.mjs";
 
-/** How each mutation is prepared and sent, and on which route it goes out. */
+/** Polls of a Devbox's status, by which most mutations are waited for. */
+const box_status = { method: "POST", path: "/v1/devboxes/*/wait_for_status" };
+const snapshot_status = { method: "GET", path: "/v1/devboxes/disk_snapshots/*/status" };
+const exit_status = { method: "POST", path: "/v1/devboxes/*/executions/*/wait_for_status" };
+
+/**
+ * How each mutation is prepared and sent, on which route it goes out, and by
+ * which requests it is waited for, if it is. `settings` are the simulator's,
+ * `config` the client's.
+ */
 export const mutations = {
   sandbox_create: {
     route: "/v1/devboxes",
+    wait: box_status,
     prepare: async ({ client }) => client,
     send: (client, options) => client.sandboxes.create(options),
   },
   snapshot_restore: {
     route: "/v1/devboxes",
+    wait: box_status,
     prepare: async ({ snapshot }) => snapshot,
     send: (snapshot, options) => snapshot.restore(options),
   },
   snapshot_capture: {
     route: "/v1/devboxes/*/snapshot_disk_async",
+    wait: snapshot_status,
     prepare: async ({ box }) => box,
     send: (box, options) => box.snapshot(options),
   },
   snapshot_delete: {
     route: "/v1/devboxes/disk_snapshots/*/delete",
+    // The first look is made before the deletion.
+    wait: { ...snapshot_status, after: 1 },
     prepare: async ({ box }) => (await box.snapshot()).snapshot,
     send: (snapshot, options) => snapshot.delete(options),
   },
   sandbox_suspend: {
     route: "/v1/devboxes/*/suspend",
+    wait: box_status,
     prepare: ({ client }) => client.sandboxes.create(),
     send: (box, options) => box.suspend(options),
   },
   sandbox_resume: {
     route: "/v1/devboxes/*/resume",
+    wait: box_status,
     async prepare({ client }) {
       const box = await client.sandboxes.create();
       await box.suspend();
@@ -40,6 +56,7 @@ export const mutations = {
   },
   sandbox_destroy: {
     route: "/v1/devboxes/*/shutdown",
+    wait: box_status,
     prepare: ({ client }) => client.sandboxes.create(),
     send: (box, options) => box.destroy(options),
   },
@@ -47,6 +64,42 @@ export const mutations = {
     route: "/v1/devboxes/*/execute",
     prepare: async ({ box }) => box,
     send: (box, options) => box.exec("echo x >> ran", { timeoutSeconds: 20, ...options }),
+  },
+  "exec (longer than its first answer)": {
+    route: "/v1/devboxes/*/execute",
+    wait: exit_status,
+    settings: { optimistic_max_seconds: 0.02 },
+    prepare: async ({ box }) => box,
+    send: (box, options) => box.exec("echo x >> ran; sleep 0.1", { timeoutSeconds: 1, ...options }),
+  },
+  process_start: {
+    route: "/v1/devboxes/*/execute",
+    prepare: async ({ box }) => box,
+    send: (box, options) => box.processes.start({ command: "echo x >> ran", ...options }),
+  },
+  "process_start (ids of the service's own)": {
+    route: "/v1/devboxes/*/execute",
+    settings: { execution_id_is_command_id: false },
+    prepare: async ({ box }) => box,
+    send: (box, options) => box.processes.start({ command: "echo x >> ran", ...options }),
+  },
+  process_terminate: {
+    route: "/v1/devboxes/*/executions/*/kill",
+    wait: exit_status,
+    config: { timeouts: { stopSeconds: 1 } },
+    prepare: ({ box }) => box.processes.start({ command: "exec sleep 300" }),
+    send: (process, options) => process.terminate(options),
+  },
+  "sandbox_create (its network policy)": {
+    route: "/v1/network-policies",
+    // A policy is made once in an account.
+    async prepare({ t, service, account }) {
+      const apiKey = `ak_account_${account.next}`;
+      account.key = apiKey;
+      await service.control("POST", "/accounts", { id: `acc_${account.next++}`, api_key: apiKey });
+      return connect(t, service, { apiKey });
+    },
+    send: (client, options) => client.sandboxes.create(options),
   },
   file_write: {
     route: "/v1/devboxes/*/execute",
@@ -62,7 +115,11 @@ export const mutations = {
   },
 };
 
-/** What is done to the mutation's own request. `cancel`: the caller's signal aborts meanwhile. */
+/**
+ * What is done to the mutation's own request, or, where it is `waiting`, to a
+ * poll for its result (to all of them: `lasting`). `cancel`: the caller's
+ * signal aborts meanwhile.
+ */
 export const faults = {
   "request lost": { action: { type: "drop_request" } },
   "acted, reply lost": { action: { type: "drop_reply" } },
@@ -75,6 +132,9 @@ export const faults = {
   "acted, reply cut": { action: { type: "truncate_reply", bytes: 10 } },
   "acted, reply malformed": { action: { type: "halve_reply" } },
   "acted, cancelled": { action: { type: "hold_reply" }, cancel: true },
+  "wait cut once": { action: { type: "drop_reply" }, waiting: true },
+  "wait cut for good": { action: { type: "drop_reply" }, waiting: true, lasting: true },
+  "wait cancelled": { action: { type: "hold_reply" }, waiting: true, cancel: true },
 };
 
 /**
@@ -87,7 +147,10 @@ export async function cell(t, world, mutationName, faultName) {
   const fault = faults[faultName];
   const subject = await mutation.prepare(world);
   const { id } = await service.fault({
-    match: { method: "POST", path: mutation.route, count: 1 },
+    match: {
+      ...(fault.waiting ? mutation.wait : { method: "POST", path: mutation.route }),
+      ...(fault.lasting ? {} : { count: 1 }),
+    },
     action: fault.action,
   });
   await service.clearJournal();
@@ -109,7 +172,7 @@ export async function cell(t, world, mutationName, faultName) {
   await service.control("DELETE", "/faults");
   const route = new RegExp(`^${mutation.route.replaceAll("*", "[^/]+")}$`);
   const sent = entries.filter((each) => each.method === "POST" && route.test(each.path));
-  const other = await connect(t, service);
+  const other = await connect(t, service, { apiKey: world.account.key });
   const recovery = await settled(other, JSON.parse(saved[0]));
   return { error, sent: sent.length, recovery };
 }

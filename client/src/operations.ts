@@ -152,6 +152,7 @@ class Submission<First, Result> {
   readonly #mutation: Mutation<First, Result>;
   readonly #ownership: Ownership;
   #known: Outcome = {};
+  #isAnswered = false;
   #result: { readonly value: Result } | undefined;
 
   constructor(connection: Connection, mutation: Mutation<First, Result>) {
@@ -237,6 +238,7 @@ class Submission<First, Result> {
       }
       throw error;
     }
+    this.#isAnswered = true;
     this.#known = this.#mutation.known?.(first, this.#ownership) ?? {};
     return first;
   }
@@ -271,7 +273,7 @@ class Submission<First, Result> {
 
   /** What the stage and the code say by themselves; the adapter's own word comes on top. */
   #sentBefore(error: unknown): Outcome {
-    if (Object.keys(this.#known).length > 0) return { submitted: true };
+    if (this.#isAnswered) return { submitted: true };
     return isBeachsideError(error) && UNSENT.includes(error.code) ? { submitted: false } : {};
   }
 

@@ -238,15 +238,16 @@ impl Process {
             Err(error) => return Err(error),
         };
         let limit = connection.config().timeouts.stop;
+        let sent = |error: Error| error.with_outcome(|outcome| outcome.submitted = Some(true));
         let unknown = |error: Error| {
-            error.with_outcome(|outcome| {
+            sent(error).with_outcome(|outcome| {
                 outcome.process_id = Some(target.id.clone());
                 outcome.killed = Some(Killed::Unknown);
             })
         };
         match tokio::time::timeout(limit, self.wait(call)).await {
             Ok(Err(error)) if is_passing(&error) => Err(unknown(lost.unwrap_or(error))),
-            Ok(exit) => exit.map_err(|error| error.during(OPERATION)),
+            Ok(exit) => exit.map_err(|error| sent(error.during(OPERATION))),
             Err(_) => Err(unknown(lost.unwrap_or_else(|| {
                 let seconds = limit.as_secs_f64();
                 let message = format!("no end of the process was reported within {seconds} s");
