@@ -3,7 +3,8 @@
 //! [`Simulator::start`] gives one that lives as long as its value; the
 //! `runloop-simulator` binary is a command line around it. Rooms: `server`
 //! (sockets), `layers` (what every request passes), `routes` (the HTTP
-//! surface), `state` (what the service remembers), `control` (`/_simulator`).
+//! surface), `state` (what the service remembers), `control` (`/_simulator`);
+//! `stub` stands for itself: canned answers for benchmarks.
 //! Nothing here knows the adapter that this project builds: the simulator is
 //! shaped by the service's own clients.
 
@@ -18,6 +19,7 @@ mod routes;
 mod server;
 mod simulator;
 mod state;
+pub mod stub;
 
 pub use simulator::{Options, Simulator};
 pub use state::choices::{

@@ -15,6 +15,7 @@ use clap::Parser;
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::{Pid, getppid};
 use runloop_simulator::guest::IsolationChoice;
+use runloop_simulator::stub::Stub;
 use runloop_simulator::{Options, Settings, Simulator};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
@@ -45,6 +46,10 @@ struct Arguments {
     /// Run commands as plain processes even where boxes could have namespaces
     #[arg(long)]
     plain: bool,
+    /// Canned answers for benchmarks: nothing runs, and other switches but
+    /// --port and --detach have no effect
+    #[arg(long)]
+    stub: bool,
     /// Log lines as JSON
     #[arg(long)]
     log_json: bool,
@@ -111,20 +116,51 @@ fn run(arguments: &Arguments, parent: Pid) -> Result<(), String> {
         let _context = runtime.enter();
         Signals::take().map_err(|error| error.to_string())?
     };
-    let simulator = Simulator::start(options).map_err(|error| format!("cannot start: {error}"))?;
-    announce(&simulator).map_err(|error| format!("cannot write to stdout: {error}"))?;
+    let running = Running::start(options, arguments.stub)
+        .map_err(|error| format!("cannot start: {error}"))?;
+    announce(&running).map_err(|error| format!("cannot write to stdout: {error}"))?;
     let reason = runtime.block_on(end(signals, arguments.detach, parent));
     tracing::info!(reason, "ending");
-    drop(simulator);
+    drop(running);
     // The stdin reader may be blocked for ever: do not wait for it.
     runtime.shutdown_background();
     Ok(())
 }
 
-fn announce(simulator: &Simulator) -> std::io::Result<()> {
+/// What listens.
+enum Running {
+    Simulator(Simulator),
+    Stub(Stub),
+}
+
+impl Running {
+    fn start(options: Options, is_stub: bool) -> std::io::Result<Self> {
+        if is_stub {
+            Stub::start(options.port).map(Self::Stub)
+        } else {
+            Simulator::start(options).map(Self::Simulator)
+        }
+    }
+
+    fn url(&self) -> &str {
+        match self {
+            Self::Simulator(simulator) => simulator.url(),
+            Self::Stub(stub) => stub.url(),
+        }
+    }
+
+    fn isolation(&self) -> &'static str {
+        match self {
+            Self::Simulator(simulator) => simulator.isolation(),
+            Self::Stub(_) => "none",
+        }
+    }
+}
+
+fn announce(running: &Running) -> std::io::Result<()> {
     let line = serde_json::json!({
-        "url": simulator.url(),
-        "isolation": simulator.isolation(),
+        "url": running.url(),
+        "isolation": running.isolation(),
         "version": env!("CARGO_PKG_VERSION"),
     });
     let mut stdout = std::io::stdout().lock();
