@@ -31,7 +31,11 @@ export interface SandboxInfo extends SandboxSummary {
     readonly policy: "blocked" | "internet" | "unknown";
     readonly policyId: string | null;
   };
-  /** Settings that the provider reports otherwise than they were asked for. */
+  /**
+   * Settings that the provider reports otherwise than they were asked for.
+   * What was asked for is known to the connection that made the sandbox, and
+   * nowhere kept: of a reopened or listed sandbox this is empty and says nothing.
+   */
   readonly differences: readonly Difference[];
   /** Id of the snapshot it was restored from. */
   readonly snapshot: string | null;

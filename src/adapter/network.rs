@@ -7,6 +7,7 @@
 
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Mutex;
 
@@ -23,6 +24,10 @@ pub(super) const NAME: &str = "beachside-blocked";
 /// 100 policies (Runloop's documentation).
 const PAGE: u32 = 100;
 const MAX_PAGES: u32 = 20;
+
+/// How long a check waits before it starts, so that creates that a program
+/// calls in one go are there already and share it: a fraction of a request.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// What the checks of a connection share.
 #[derive(Debug, Default)]
@@ -82,6 +87,8 @@ impl Connection {
         {
             return found.clone();
         }
+        self.until_stopped(call, operation, tokio::time::sleep(GATHER))
+            .await?;
         let number = checks.started.fetch_add(1, Ordering::SeqCst) + 1;
         let found = self.check_policy(operation, call).await;
         // What stopped this caller is nothing to the others.
@@ -418,7 +425,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn checks_that_are_asked_for_together_share_one_that_started_after_all() {
+    async fn r5_creates_that_are_called_together_cost_one_check() {
+        let (connection, script) = connect([found(), one("np_1", closed())]).await;
+        let call = Call::default();
+        for lines in [[LOOK].as_slice(), &[LOOK, CHECK]] {
+            let together = (0..4).map(|_| connection.blocked_policy(OPERATION, &call));
+            futures::future::try_join_all(together).await.unwrap();
+            assert_eq!(script.lines(), lines);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r5_a_check_that_started_before_a_create_was_called_is_not_enough_for_it() {
         let slow = |step: Step| step.after(std::time::Duration::from_secs(1));
         let steps = [slow(found()), slow(one("np_1", closed()))];
         let (connection, script) = connect(steps).await;
@@ -447,7 +465,7 @@ mod tests {
         let waiting = connection.blocked_policy(OPERATION, &second);
         let stop = async {
             while script.seen().is_empty() {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(GATHER).await;
             }
             first.cancel.cancel();
         };
