@@ -7,7 +7,10 @@ import { connect, runloopClient } from "./support/runloop.mjs";
 
 const LIST = "/v1/devboxes";
 const spoil = (service, action, count = 1) =>
-  service.fault({ match: { method: "GET", path: LIST, count }, action: { type: "list", ...action } });
+  service.fault({
+    match: { method: "GET", path: LIST, count },
+    action: { type: "list", ...action },
+  });
 
 const idOf = (each) => each.reference.id;
 

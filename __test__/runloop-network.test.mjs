@@ -115,7 +115,7 @@ for (const status of [400, 409]) {
 
 const openings = {
   "a host": { set: { "/egress/allowed_hostnames": ["example.com"] }, field: "allowed_hostnames" },
-  "everything": { set: { "/egress/allow_all": true }, field: "allow_all" },
+  everything: { set: { "/egress/allow_all": true }, field: "allow_all" },
   "other Devboxes": {
     set: { "/egress/allow_devbox_to_devbox": true },
     field: "allow_devbox_to_devbox",
@@ -188,7 +188,10 @@ test("[R5] a box whose echo names another policy, or none, is shut down once; th
   assert.equal(error.code, "PROTOCOL");
   assert.match(error.message, /shutting it down failed/);
   assert.equal(await count(service, `POST /v1/devboxes/${error.outcome.sandbox.id}/shutdown`), 1);
-  assert.equal((await (await client.sandboxes.get(error.outcome.sandbox)).destroy()).state, "destroyed");
+  assert.equal(
+    (await (await client.sandboxes.get(error.outcome.sandbox)).destroy()).state,
+    "destroyed",
+  );
 });
 
 test("[R5] four creates that are called together share one check, and a later one makes its own", async (t) => {

@@ -62,7 +62,7 @@ const obstacles = {
     action: { type: "truncate_reply", bytes: 10 },
     expected: { code: "UNAVAILABLE", status: undefined },
   },
-  "silence": {
+  silence: {
     action: { type: "hold_request" },
     expected: { code: "UNAVAILABLE", status: undefined },
   },

@@ -85,12 +85,10 @@ test("[V26] a create that fails half-way is cleaned as far as it is proven to be
   await service.fault({ match: CREATE, action: { type: "drop_reply" } });
   const lost = await rejection(client.sandboxes.with({}, () => assert.fail()));
   assert.equal(lost.code, "OUTCOME_UNKNOWN");
-  const [left] = lost.cleanup.notCleaned;
-  assert.equal(left.resource, undefined);
-  assert.deepEqual(left.operation, lost.outcome.operation);
-  assert.equal(await count(service, `POST ${SHUTDOWN}`), 1);
-  const recovery = await client.recover(left.operation);
-  assert.equal(recovery.status, "done");
+  assert.deepEqual(lost.cleanup.notCleaned, []);
+  assert.equal(lost.cleanup.cleaned[0].ownership.operation, lost.outcome.operation.operationId);
+  assert.deepEqual(await states(service), ["shutdown", "shutdown"]);
+  assert.equal(await count(service, `POST ${SHUTDOWN}`), 2);
 
   await service.fault({ match: CREATE, action: { type: "refuse", status: 422 } });
   const refused = await rejection(client.sandboxes.with({}, () => assert.fail()));
