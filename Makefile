@@ -1,8 +1,10 @@
 # Two commands for people: `make demo` and `make test`. Both set up what a
 # fresh machine with Rust and Node 20 lacks. Everything else is an npm script.
 #
-# TEST_SCALE (a number, 1 by default) multiplies the counts and waits of the
-# boundary and fidelity tests: `TEST_SCALE=10 npm run test:node` runs them in full.
+# `make soak` runs what `make test` reduces with its full counts and writes
+# docs/records/soak.md; `make soak PARTS="killed live"` runs some parts. It needs
+# what `make test` built. TEST_SCALE (1 by default) multiplies the counts of
+# repeated tests, in JavaScript and Rust alike; TEST_SEED replaces their seeds.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -10,7 +12,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
-.PHONY: demo test setup
+.PHONY: demo test soak setup
 
 demo: setup
 	npm run --silent build:client
@@ -20,6 +22,9 @@ demo: setup
 
 test: setup
 	@scripts/check-all.sh
+
+soak: setup
+	@node scripts/soak.mjs $(PARTS)
 
 setup:
 	@scripts/setup.sh

@@ -4,6 +4,7 @@ import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { runloop } from "@beachside/runloop";
 import { Beachside } from "beachside";
+import { random, seedOf, times } from "./support/scale.mjs";
 import { startSimulator } from "./support/simulator.mjs";
 
 const SCRIPT = fileURLToPath(new URL("support/live-process.mjs", import.meta.url));
@@ -56,15 +57,6 @@ function same(actual, expected, what = "the output") {
   assert.fail(`${what} has ${lengths}, and differs at ${at}, near ${near}`);
 }
 
-/** Numbers in [0, 1) from a seed. */
-function random(seed) {
-  let state = seed;
-  return () => {
-    state = (state * 1664525 + 1013904223) % 4294967296;
-    return state / 4294967296;
-  };
-}
-
 test("[R20] [R22] a process streams both outputs live, has no input and ends with its exit code", async (t) => {
   const { simulator, box } = await sandbox(t);
   const process = await start(box, "cat; echo out; echo err >&2; mkfifo go; cat go; exit 3");
@@ -105,7 +97,8 @@ for (const stream_offset of ["end", "start"]) {
         stream_unit,
         stream_chunk_bytes: chunk,
       });
-      for (const seed of [1, 2]) {
+      for (let round = 0; round < times(2); round++) {
+        const seed = seedOf(1) + round;
         const next = random(seed);
         const cuts = Array.from({ length: 50 }, () => ({
           cut_at_byte: Math.floor(next() * longest),

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { requests, sandbox, times } from "./support/box.mjs";
+import { requests, sandbox } from "./support/box.mjs";
 import { rejection } from "./support/client.mjs";
+import { times } from "./support/scale.mjs";
 
 const bytes = (view) => Buffer.from(view);
 

@@ -26,8 +26,7 @@ export const echo = (value, call) => run(call, () => hooks.testEcho(value), same
 export const fail = (call) => run(call, () => hooks.testFail(), same);
 export const panic = (place) => run(undefined, () => hooks.testPanic(place), same);
 
-/** Repetitions, scaled by TEST_SCALE. */
-export const times = (count) => Math.ceil(count * Number(process.env.TEST_SCALE ?? 1));
+export { times } from "../support/scale.mjs";
 
 /** The error that a promise rejects with. */
 export async function rejection(promise) {

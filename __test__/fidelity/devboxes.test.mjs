@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { soak, suite, unique } from "./support/suite.mjs";
+import { soak } from "../support/scale.mjs";
+import { suite, unique } from "./support/suite.mjs";
 
 suite("devboxes", (c) => {
   test("[SDK4] a Devbox is created, runs, is listed and is found by its id", async (t) => {

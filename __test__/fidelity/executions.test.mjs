@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { soak, suite, textOf } from "./support/suite.mjs";
+import { soak } from "../support/scale.mjs";
+import { suite, textOf } from "./support/suite.mjs";
 
 const LINES = "for n in 1 2 3 4 5; do echo line $n; done";
 

@@ -57,6 +57,3 @@ export async function requests(service) {
   const { entries } = await service.journal();
   return entries.map(({ path }) => path.split("/").at(-1));
 }
-
-/** Repetitions, scaled by TEST_SCALE. */
-export const times = (count) => Math.ceil(count * Number(process.env.TEST_SCALE ?? 1));

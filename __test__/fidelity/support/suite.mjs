@@ -7,14 +7,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
 import { Runloop, RunloopSDK } from "@runloop/api-client";
+import { soak } from "../../support/scale.mjs";
 import { startSimulator } from "../../support/simulator.mjs";
 import { mismatches } from "../schemas/check.mjs";
 
 /** Any key that starts so is accepted. */
 const KEY = "ak_test_0123456789";
-
-/** Whether waits of minutes run in full, as in `make soak`, or shortened. */
-export const soak = Number(process.env.TEST_SCALE ?? 1) > 1;
 
 const plain = {
   name: "HTTP/1.1 on plain processes",
