@@ -1,7 +1,7 @@
 /** Contract: capture, restore, deletion. */
 
 import assert from "node:assert/strict";
-import { behaviorOf, type CaptureBehavior } from "../capabilities.js";
+import { behaviorOf, type CaptureBehavior, capability } from "../capabilities.js";
 import { validateResourceReference } from "../reference-checks.js";
 import type { SandboxHandle } from "../sandbox-handle.js";
 import { type CaseContext, contractCase, keeping, rejection } from "./case.js";
@@ -49,7 +49,7 @@ export const snapshots = [
     async run(context) {
       const { client, sandbox } = context;
       const box = await sandbox();
-      const leaf = (await client.capabilities()).snapshots.capture;
+      const leaf = capability(await client.capabilities(), "snapshots.capture");
       const check = await box.checkSnapshot();
       assert.equal(check.status, leaf.status);
       if (leaf.status !== "supported") return;
