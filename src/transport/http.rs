@@ -12,15 +12,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use http::HeaderValue;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, USER_AGENT,
 };
+use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+use super::arrived::{Arrivals, joined};
 use super::body::Gathered;
 use super::lanes::{Lane, Lanes, Limits};
 use super::{Transport, headers, tls};
@@ -296,13 +299,23 @@ impl Transport for Http {
                 silence,
             } = self.open(request).await?;
             let deadline = request.deadline;
-            let body = futures::stream::unfold(Some((answer, lane)), move |state| async move {
-                let (mut answer, lane) = state?;
-                match within(silence, deadline, answer.chunk()).await {
-                    Ok(Ok(Some(piece))) => Some((Ok(piece), Some((answer, lane)))),
-                    Ok(Ok(None)) => None,
-                    Ok(Err(error)) => Some((Err(broken(error)), None)),
-                    Err(timeout) => Some((Err(timeout), None)),
+            let mut body = answer.bytes_stream().boxed();
+            let body = Arrivals::spawn(move |to| async move {
+                let _lane = lane;
+                loop {
+                    let first = match within(silence, deadline, body.next()).await {
+                        Ok(Some(Ok(first))) => first,
+                        Ok(None) => return,
+                        Ok(Some(Err(error))) => return give(&to, Err(broken(error))).await,
+                        Err(timeout) => return give(&to, Err(timeout)).await,
+                    };
+                    let (bytes, end) = joined(first, &mut body).await;
+                    give(&to, Ok(bytes)).await;
+                    match end {
+                        None => {}
+                        Some(Ok(())) => return,
+                        Some(Err(error)) => return give(&to, Err(broken(error))).await,
+                    }
                 }
             });
             Ok(StreamResponse {
@@ -351,6 +364,14 @@ fn build(
             sentence(&error)
         ))
     })
+}
+
+/// Hands a piece over. Nobody to take it ends the task from outside.
+async fn give(
+    to: &mpsc::Sender<std::result::Result<Bytes, Failure>>,
+    piece: std::result::Result<Bytes, Failure>,
+) {
+    let _ = to.send(piece).await;
 }
 
 /// Runs until the silence limit or the deadline, whichever comes first.

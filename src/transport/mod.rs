@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 
 use crate::message::{Failure, Request, Response, StreamResponse};
 
+mod arrived;
 mod body;
 mod headers;
 mod http;
