@@ -4,19 +4,21 @@
 //! addon stays mapped once it is loaded (`-z nodelete`, or the equivalent on
 //! other systems), so a thread that outlives a worker's environment, for
 //! example in a slow name lookup, never runs unmapped code. An idle runtime
-//! is a few parked threads; none of them keeps the process alive.
+//! is a parked thread, which does not keep the process alive.
 
-use std::num::NonZero;
 use std::sync::OnceLock;
-use std::thread;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::{Error, Result};
 
-/// More would not help: one connection's work is a few microseconds a request,
-/// and JavaScript takes the results on one thread.
-const MAX_WORKERS: usize = 4;
+/// The thread that does the adapter's work; name lookups block others.
+///
+/// More cost more than they bring: a body is handed on piece by piece by the
+/// task of its connection, and where that wakes another thread for each, a
+/// stream costs a quarter more (`docs/design/streams.md`). One reads output at
+/// about 1 GB/s, more than JavaScript takes.
+const WORKERS: usize = 1;
 
 static RUNTIME: OnceLock<std::result::Result<Runtime, String>> = OnceLock::new();
 
@@ -34,9 +36,8 @@ pub(super) fn handle() -> Result<&'static Handle> {
 }
 
 fn start() -> std::result::Result<Runtime, String> {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
     Builder::new_multi_thread()
-        .worker_threads(cores.min(MAX_WORKERS))
+        .worker_threads(WORKERS)
         .thread_name("beachside-runloop")
         .enable_all()
         .build()
