@@ -12,7 +12,7 @@ use crate::api::executions::Output;
 use crate::error::{Error, Result};
 
 /// Text of one stream that is held before its connection is no longer read.
-/// What a reader can hold is this and what one read of a connection gives.
+/// What a reader can hold is this and what three reads of a connection give.
 pub(super) const MAX_HELD_BYTES: usize = 1024 * 1024;
 
 /// Small pieces are joined up to this size: each piece costs JavaScript a string.

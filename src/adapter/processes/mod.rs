@@ -10,7 +10,7 @@
 //!   and blocks nothing.
 //! - Each reader reads from the handle's offsets on, over connections of its
 //!   own. A slow one holds back its own connections only, and holds at most
-//!   1 MiB of each stream and what one read of a connection gives.
+//!   1 MiB of each stream and what three reads of a connection give.
 //! - A process is known by its id; everything can be reopened by another handle.
 
 mod buffer;
