@@ -6,6 +6,7 @@
  */
 
 const { run } = require("./calls.js");
+const { told } = require("./listeners.js");
 const { Process } = require("./process.js");
 const { bytes, json } = require("./values.js");
 
@@ -97,14 +98,18 @@ class Connection {
 
   /** @type {Adapter.AdapterConnection["readFile"]} */
   readFile(request, call) {
-    return run(call, (cancellation) => this.#native.readFile(request, cancellation), asItIs);
+    return told(call?.onProgress, (listener) =>
+      run(call, (cancellation) => this.#native.readFile(request, cancellation, listener), asItIs),
+    );
   }
 
   /** @type {Adapter.AdapterConnection["writeFile"]} */
   writeFile(request, call) {
-    const start = (/** @type {Cancellation | undefined} */ cancellation) =>
-      this.#native.writeFile(request, bytes("content", request.content), cancellation);
-    return run(call, start, asItIs);
+    return told(call?.onProgress, (listener) => {
+      const start = (/** @type {Cancellation | undefined} */ cancellation) =>
+        this.#native.writeFile(request, bytes("content", request.content), cancellation, listener);
+      return run(call, start, asItIs);
+    });
   }
 
   /** @type {Adapter.AdapterConnection["preview"]} */

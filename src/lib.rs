@@ -9,7 +9,8 @@
 //! - [`api`]: builds requests and reads responses, one file a resource. Pure.
 //! - [`wire`]: serde mirror of the REST API. No logic.
 //! - [`transport`]: the only room that does HTTP.
-//! - [`config`], [`error`] and [`message`] (one exchange, as data): what everything may use.
+//! - [`config`], [`error`], [`observe`] (what a call tells of itself) and [`message`] (one exchange, as data):
+//!   what everything may use.
 //!
 //! Start reading at [`adapter`].
 
@@ -18,6 +19,7 @@ pub mod api;
 pub mod config;
 pub mod error;
 pub mod message;
+pub mod observe;
 pub mod shell;
 pub mod sse;
 pub mod transport;

@@ -13,6 +13,8 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use tokio::time::Instant;
 
+use crate::observe::Counter;
+
 /// Largest JSON answer that is accepted, in bytes: a page of 100 views with
 /// metadata fits with room to spare, an endless body does not.
 pub const MAX_JSON_BYTES: usize = 16 * 1024 * 1024;
@@ -76,6 +78,8 @@ pub struct Request {
     pub max_body_bytes: usize,
     /// When the whole call ends at the latest, retries included.
     pub deadline: Option<Instant>,
+    /// Counts the content of an upload or a download, for whoever is told of it.
+    pub counter: Option<Counter>,
 }
 
 impl Request {
@@ -130,6 +134,7 @@ impl Request {
             hold: Duration::ZERO,
             max_body_bytes: MAX_JSON_BYTES,
             deadline: None,
+            counter: None,
         }
     }
 
@@ -137,6 +142,13 @@ impl Request {
     #[must_use]
     pub fn by(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
+        self
+    }
+
+    /// Has its content counted.
+    #[must_use]
+    pub fn counted(mut self, counter: Option<Counter>) -> Self {
+        self.counter = counter;
         self
     }
 

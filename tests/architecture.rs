@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What each room may import besides [`SHARED`]. `node -> adapter -> {transport, sse, shell, api -> wire}`.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("node", &["adapter"]),
     ("adapter", &["transport", "sse", "shell", "api", "wire"]),
     ("transport", &[]),
@@ -26,11 +26,12 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("wire", &[]),
     ("config", &[]),
     ("message", &[]),
+    ("observe", &[]),
     ("error", &[]),
 ];
 
 /// What everything may use, and that uses only what stands before it.
-const SHARED: [&str; 3] = ["error", "message", "config"];
+const SHARED: [&str; 4] = ["error", "observe", "message", "config"];
 
 /// Rooms that do no I/O and ask no clock.
 const PURE: [&str; 5] = ["sse", "shell", "api", "wire", "config"];

@@ -206,6 +206,7 @@ class MemoryConnection {
   async writeFile(request, call) {
     const content = Uint8Array.from(request.content);
     return this.#mutate("writeFile", request, call, () => {
+      this.#world.onTransfer?.(call.onProgress);
       const { files, key, readOnly } = this.#place(request.sandboxId, request.path);
       if (readOnly) {
         throw new BeachsideError("The volume is read-only.", {

@@ -16,6 +16,8 @@ export class MemoryWorld {
   processes = new Map();
   /** Whether started processes are real ones of this machine; otherwise a test writes their output. */
   runsProcesses = false;
+  /** What a test has told of a write, by its progress function. */
+  onTransfer;
   /** Every call that reached the provider: `{ method, request }`. */
   calls = [];
   #faults = [];

@@ -14,6 +14,7 @@
 
 import type { AdapterVolumes } from "./adapter-volumes.js";
 import type { Capabilities } from "./capabilities.js";
+import type { Progress } from "./progress.js";
 
 /** What `Image.…` makes, for `config.image`. A plain string means the same as `prepared`. */
 export type ImageSpec =
@@ -70,6 +71,14 @@ export interface Call {
    * killed once, because the caller has no handle on it).
    */
   readonly signal?: AbortSignal;
+  /**
+   * Told how far the call has come, as often as the adapter likes, while it
+   * runs and not after it has settled; it never throws. The client tells of
+   * `submitting` and `done`; everything between is the adapter's. Given to
+   * `createSandbox`, `waitForSandbox`, `captureSnapshot`, `waitForSnapshot`,
+   * `readFile` and `writeFile` only.
+   */
+  readonly onProgress?: (progress: Progress) => void;
 }
 
 /** Values that identify one submission; sent to the provider as metadata. */

@@ -5,6 +5,7 @@
 
 import type { SandboxState, SnapshotRecord } from "./adapter.js";
 import {
+  callback,
   invalid,
   isRecord,
   knownKeys,
@@ -30,6 +31,7 @@ import {
 } from "./operations.js";
 import type { CaptureDetails, CaptureSource, RestartOutcome } from "./outcome.js";
 import { Preserve } from "./preserve.js";
+import { limited, type ProgressOptions, type Tell } from "./progress.js";
 import type { Ownership, SandboxReference } from "./references.js";
 import type { SnapshotHandle } from "./snapshot-handle.js";
 
@@ -49,7 +51,7 @@ export interface CheckSnapshotOptions extends CallOptions {
 }
 
 /** Options of `snapshot`. */
-export interface SnapshotOptions extends CheckSnapshotOptions, MutationOptions {
+export interface SnapshotOptions extends CheckSnapshotOptions, MutationOptions, ProgressOptions {
   /** `caller-quiesced` records that you paused the writers; nothing is paused for you. */
   readonly consistency?: "caller-quiesced" | undefined;
   /** Not supported by every provider. */
@@ -110,8 +112,15 @@ export function capture(
   sandbox: SandboxReference,
   options: unknown,
 ): Mutation<Captured, CaptureResult> {
-  const { given, labels, details, behavior } = connection.checked("snapshot_capture", () => {
-    const keys = [...CHECK_KEYS, "consistency", "labels", "signal", "onSubmit"] as const;
+  const { given, labels, details, behavior, tell } = connection.checked("snapshot_capture", () => {
+    const keys = [
+      ...CHECK_KEYS,
+      "consistency",
+      "labels",
+      "signal",
+      "onSubmit",
+      "onProgress",
+    ] as const;
     const checked = optionsOf("snapshot", options, keys);
     const leaf = connection.require<CaptureBehavior>("snapshot_capture", "snapshots.capture");
     const value = behaviorOf(leaf);
@@ -129,10 +138,11 @@ export function capture(
       labels: labelled,
       details: captureDetails(connection, checked.consistency),
       behavior: value,
+      tell: limited(callback("onProgress", checked.onProgress)),
     };
   });
   const adapter = connection.adapter;
-  const finish = finishCapture(connection, sandbox, details, behavior);
+  const finish = finishCapture(connection, sandbox, details, behavior, tell);
   return {
     kind: "snapshot_capture",
     target: sandbox,
@@ -141,7 +151,9 @@ export function capture(
     send: async (markers, call) => {
       const wasRunning = await beforeSending(runsBefore(connection, sandbox, behavior, call));
       const request = { sandboxId: sandbox.id, markers, ...labels };
-      return { record: await adapter.captureSnapshot(request, call), wasRunning };
+      tell?.({ phase: "submitting" });
+      const telling = tell === undefined ? call : { ...call, onProgress: tell };
+      return { record: await adapter.captureSnapshot(request, telling), wasRunning };
     },
     known: ({ record }, ownership) => {
       connection.remember("snapshot", record.id, ownership);
@@ -167,6 +179,7 @@ export function finishCapture(
   sandbox: SandboxReference,
   details: CaptureDetails,
   behavior: CaptureBehavior | undefined,
+  tell?: Tell,
 ) {
   let restart: Promise<RestartOutcome> | undefined;
   return async (
@@ -175,7 +188,9 @@ export function finishCapture(
     ownership: Ownership,
   ): Promise<CaptureResult> => {
     if (record.state !== "ready") {
-      await connection.adapter.waitForSnapshot({ snapshotId: record.id }, call);
+      tell?.({ phase: "waiting", state: record.providerState });
+      const telling = tell === undefined ? call : { ...call, onProgress: tell };
+      await connection.adapter.waitForSnapshot({ snapshotId: record.id }, telling);
     }
     const reference = connection.snapshotReference(record.id, ownership, sandbox.mounts);
     if (wasRunning && restarts(behavior)) {
@@ -195,10 +210,12 @@ export function finishCapture(
         );
       }
     }
+    const source = await observeSource(connection, sandbox, call);
+    tell?.({ phase: "done" });
     return {
       snapshot: connection.handles.snapshot(connection, reference),
       capture: details,
-      source: await observeSource(connection, sandbox, call),
+      source,
     };
   };
 }

@@ -2,6 +2,7 @@
 
 import type { CreateSandboxRequest, MountSpec, NetworkSpec, SandboxRecord } from "./adapter.js";
 import {
+  callback,
   environment,
   invalid,
   isRecord,
@@ -15,11 +16,12 @@ import { type Feature, unsupported } from "./capabilities.js";
 import type { Connection } from "./connection.js";
 import { type MountDescriptor, mountRecords, mountsOf, readyVolumes } from "./mounts.js";
 import { beforeSending, type Mutation, type MutationOptions } from "./operations.js";
+import { limited, type ProgressOptions } from "./progress.js";
 import type { SnapshotReference } from "./references.js";
 import type { SandboxHandle } from "./sandbox-handle.js";
 
 /** Options of every new sandbox. */
-export interface NewSandboxOptions extends MutationOptions {
+export interface NewSandboxOptions extends MutationOptions, ProgressOptions {
   /** Environment variables of every command in the sandbox. Never kept in references or messages. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Seconds until the provider ends the sandbox; the connection's own when omitted. */
@@ -81,25 +83,38 @@ export function acceptOptions(
 /** The mutation that makes a sandbox, new or from a snapshot, and waits until it runs. */
 export function newSandbox(
   connection: Connection,
-  options: { readonly signal?: unknown; readonly onSubmit?: unknown },
+  options: {
+    readonly signal?: unknown;
+    readonly onSubmit?: unknown;
+    readonly onProgress?: unknown;
+  },
   request: Request,
   target?: SnapshotReference,
 ): Mutation<SandboxRecord, SandboxHandle> {
   const mounts = mountRecords(request.mounts ?? []);
+  const kind = target === undefined ? "sandbox_create" : "snapshot_restore";
+  const tell = connection.checked(kind, () => limited(callback("onProgress", options.onProgress)));
+  const telling = tell === undefined ? {} : { onProgress: tell };
   return {
-    kind: target === undefined ? "sandbox_create" : "snapshot_restore",
+    kind,
     ...(target === undefined ? {} : { target }),
     options,
     mounts,
-    send: (markers, call) => sendCreate(connection, { ...request, markers }, call),
+    send: (markers, call) => {
+      tell?.({ phase: "submitting" });
+      return sendCreate(connection, { ...request, markers }, { ...call, ...telling });
+    },
     known: (record, ownership) => {
       connection.remember("sandbox", record.id, ownership);
       return { sandbox: connection.sandboxReference(record.id, ownership, mounts) };
     },
     finish: async (record, call, ownership) => {
       if (record.state !== "running") {
-        await connection.adapter.waitForSandbox({ sandboxId: record.id, state: "running" }, call);
+        tell?.({ phase: "waiting", state: record.providerState });
+        const waiting = { sandboxId: record.id, state: "running" } as const;
+        await connection.adapter.waitForSandbox(waiting, { ...call, ...telling });
       }
+      tell?.({ phase: "done" });
       const reference = connection.sandboxReference(record.id, ownership, mounts);
       return connection.handles.sandbox(connection, reference);
     },

@@ -1,18 +1,22 @@
 /** Reading and writing whole files of a sandbox. */
 
 import type { WriteFileRequest } from "./adapter.js";
-import { bytesOf, flag, number, optional, optionsOf, text } from "./arguments.js";
+import { bytesOf, callback, flag, number, optional, optionsOf, text } from "./arguments.js";
 import type { Connection } from "./connection.js";
 import { type CallOptions, type MutationOptions, perform } from "./operations.js";
+import { limited, type ProgressOptions } from "./progress.js";
 import type { SandboxReference } from "./references.js";
 
 /** Options of `writeFile`. */
-export interface WriteFileOptions extends MutationOptions {
+export interface WriteFileOptions extends MutationOptions, ProgressOptions {
   /** Must be `true` where the provider cannot refuse to replace a file; see `capabilities().files.writeNew`. */
   readonly overwrite?: boolean | undefined;
   /** Permission bits, for example `0o755`. Omitted: an existing file keeps its own. */
   readonly mode?: number | undefined;
 }
+
+/** Options of `readFile` and `readTextFile`. */
+export interface ReadFileOptions extends CallOptions, ProgressOptions {}
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -20,12 +24,17 @@ export function readFile(
   connection: Connection,
   sandbox: SandboxReference,
   path: unknown,
-  options: CallOptions | undefined,
+  options: ReadFileOptions | undefined,
 ): Promise<Uint8Array> {
-  return connection.read("file_read", options, [], async (_, call) => {
+  return connection.read("file_read", options, ["onProgress"], async (given, call) => {
     connection.require("file_read", "files.read");
     const request = { sandboxId: sandbox.id, path: text("path", path) };
-    return connection.adapter.readFile(request, call);
+    const tell = limited(callback("onProgress", given.onProgress));
+    if (tell === undefined) return await connection.adapter.readFile(request, call);
+    tell({ phase: "downloading", bytes: 0 });
+    const content = await connection.adapter.readFile(request, { ...call, onProgress: tell });
+    tell({ phase: "done", bytes: content.length, totalBytes: content.length });
+    return content;
   });
 }
 
@@ -33,7 +42,7 @@ export async function readTextFile(
   connection: Connection,
   sandbox: SandboxReference,
   path: unknown,
-  options: CallOptions | undefined,
+  options: ReadFileOptions | undefined,
 ): Promise<string> {
   return decoder.decode(await readFile(connection, sandbox, path, options));
 }
@@ -45,8 +54,14 @@ export async function writeFile(
   content: unknown,
   options: WriteFileOptions | undefined,
 ): Promise<void> {
-  const { given, request } = connection.checked("file_write", () => {
-    const checked = optionsOf("writeFile", options, ["overwrite", "mode", "signal", "onSubmit"]);
+  const { given, request, tell } = connection.checked("file_write", () => {
+    const checked = optionsOf("writeFile", options, [
+      "overwrite",
+      "mode",
+      "signal",
+      "onSubmit",
+      "onProgress",
+    ]);
     const write: WriteFileRequest = {
       sandboxId: sandbox.id,
       path: text("path", path),
@@ -55,14 +70,20 @@ export async function writeFile(
     };
     if (!flag("overwrite", checked.overwrite)) connection.refuse("file_write", "files.writeNew");
     connection.require("file_write", "files.write");
-    return { given: checked, request: write };
+    const onProgress = limited(callback("onProgress", checked.onProgress));
+    return { given: checked, request: write, tell: onProgress };
   });
+  const totalBytes = request.content.length;
   return await perform(connection, {
     kind: "file_write",
     target: sandbox,
     options: given,
-    send: (_markers, call) => connection.adapter.writeFile(request, call),
-    finish: async () => {},
+    send: (_markers, call) => {
+      if (tell === undefined) return connection.adapter.writeFile(request, call);
+      tell({ phase: "uploading", bytes: 0, totalBytes });
+      return connection.adapter.writeFile(request, { ...call, onProgress: tell });
+    },
+    finish: async () => tell?.({ phase: "done", bytes: totalBytes, totalBytes }),
   });
 }
 

@@ -44,7 +44,7 @@ export type {
 export { BeachsideError, isBeachsideError, UnsupportedFeatureError } from "./errors.js";
 export type { Command, CommandOptions, ExecOptions } from "./exec.js";
 export type { ExecResult, ExecResultJson } from "./exec-result.js";
-export type { SandboxFiles, WriteFileOptions } from "./files.js";
+export type { ReadFileOptions, SandboxFiles, WriteFileOptions } from "./files.js";
 export { Image } from "./image.js";
 export type { InventoryItem } from "./inventory.js";
 export type { List, ListOptions } from "./lists.js";
@@ -55,6 +55,7 @@ export type { OutputStream, TextStream } from "./output.js";
 export { Preserve } from "./preserve.js";
 export type { Preview } from "./preview.js";
 export type { OpenProcessOptions, Processes, ProcessHandle, StartOptions } from "./processes.js";
+export type { Progress, ProgressOptions } from "./progress.js";
 export type { Continue, Found, Recovery, Searched } from "./recovery.js";
 export { validateOperationReference, validateResourceReference } from "./reference-checks.js";
 export type * from "./references.js";

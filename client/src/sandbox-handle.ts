@@ -16,7 +16,14 @@ import {
 import type { Connection } from "./connection.js";
 import { type Command, type ExecOptions, exec } from "./exec.js";
 import type { ExecResult } from "./exec-result.js";
-import { readFile, readTextFile, SandboxFiles, type WriteFileOptions, writeFile } from "./files.js";
+import {
+  type ReadFileOptions,
+  readFile,
+  readTextFile,
+  SandboxFiles,
+  type WriteFileOptions,
+  writeFile,
+} from "./files.js";
 import { inspectsAs } from "./inspection.js";
 import { mountDurability } from "./mounts.js";
 import {
@@ -97,20 +104,23 @@ export class SandboxHandle {
   /**
    * The whole content of a file, up to `capabilities().files.read.value.maxBytes`.
    *
+   * `onProgress` hears of `downloading` with bytes, then of `done`.
+   *
    * @throws BeachsideError `NOT_FOUND` or `FILE_ERROR` with a `reason`.
    */
-  readFile(path: string, options?: CallOptions): Promise<Uint8Array> {
+  readFile(path: string, options?: ReadFileOptions): Promise<Uint8Array> {
     return readFile(this.#connection, this.reference, path, options);
   }
 
   /** {@link readFile} as UTF-8; invalid bytes become U+FFFD, a byte-order mark is kept. */
-  readTextFile(path: string, options?: CallOptions): Promise<string> {
+  readTextFile(path: string, options?: ReadFileOptions): Promise<string> {
     return readTextFile(this.#connection, this.reference, path, options);
   }
 
   /**
    * Replaces a file in one step, up to `capabilities().files.write.value.maxBytes`;
-   * a string is written as UTF-8.
+   * a string is written as UTF-8. `onProgress` hears of `uploading` with bytes (those that the
+   * connection has taken; small files go in one step), `finishing`, and `done`.
    *
    * @throws UnsupportedFeatureError without `overwrite: true` where the provider
    *   cannot refuse to replace a file.

@@ -39,6 +39,7 @@ const CREATE_KEYS = [
   "region",
   "signal",
   "onSubmit",
+  "onProgress",
 ] as const;
 const STATES: readonly SandboxState[] = [
   "starting",
@@ -66,6 +67,9 @@ export class Sandboxes {
    * `DEADLINE_EXCEEDED`) undoes nothing: `error.outcome.sandbox` names the
    * sandbox where it is known, `error.outcome.operation` goes to
    * `client.recover()`.
+   *
+   * `onProgress` hears of `submitting`, `waiting` with the provider's state, and `done`. Runloop
+   * tells no percentage.
    */
   async create(options?: CreateOptions): Promise<SandboxHandle> {
     return await perform(this.#connection, this.#create(options));

@@ -88,6 +88,7 @@ const RESTORE_KEYS = [
   "requirements",
   "signal",
   "onSubmit",
+  "onProgress",
 ] as const;
 
 /** A snapshot. */

@@ -7,12 +7,15 @@ use super::{Call, Connection};
 use crate::api::answer::{accept, unanswered};
 use crate::api::files;
 use crate::error::{Code, Error, Result};
+use crate::observe::Counter;
 use crate::shell::Wrapped;
 
 /// A file to upload.
 pub(super) struct Upload {
     pub(super) path: String,
     pub(super) content: Bytes,
+    /// Where its transfer is told of.
+    pub(super) counter: Option<Counter>,
 }
 
 impl Upload {
@@ -21,6 +24,7 @@ impl Upload {
         wrapped.upload.take().map(|upload| Self {
             path: upload.path,
             content: upload.content.into(),
+            counter: None,
         })
     }
 }
@@ -45,6 +49,7 @@ impl Connection {
         let not_sent = |error: Error| error.with_outcome(|outcome| outcome.submitted = Some(false));
         let sending = uploads.into_iter().map(|upload| async move {
             let request = files::upload(sandbox_id, &upload.path, upload.content);
+            let request = request.counted(upload.counter);
             let context = self
                 .context(operation, &request)
                 .about("sandbox", sandbox_id);
@@ -82,7 +87,7 @@ impl Connection {
         call: &Call,
     ) -> Result<Bytes> {
         let content = self
-            .download_at_most(operation, sandbox_id, path, bytes, call)
+            .download_at_most(operation, sandbox_id, path, bytes, None, call)
             .await?;
         if content.len() as u64 == bytes {
             return Ok(content);
@@ -103,10 +108,11 @@ impl Connection {
         sandbox_id: &str,
         path: &str,
         max_bytes: u64,
+        counter: Option<Counter>,
         call: &Call,
     ) -> Result<Bytes> {
         let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
-        let request = files::download(sandbox_id, path, max_bytes)?;
+        let request = files::download(sandbox_id, path, max_bytes)?.counted(counter);
         let context = self.context(operation, &request).about("file", path);
         let answer = self.read(&request, &context, call).await?;
         Ok(answer.body)

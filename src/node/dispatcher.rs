@@ -57,8 +57,17 @@ struct Inbox {
     wake: Option<Wake>,
     /// Whether a wake-up is on its way, so that no second one is needed.
     scheduled: bool,
-    ready: Vec<Settled>,
+    ready: Vec<Delivery>,
 }
+
+/// What the JavaScript thread does with one entry of the queue.
+enum Delivery {
+    Settle(Settled),
+    Tell(Tell),
+}
+
+/// Something to do on the JavaScript thread that settles no promise.
+type Tell = Box<dyn FnOnce(&Env) + Send>;
 
 struct Settled {
     id: usize,
@@ -190,7 +199,14 @@ impl Dispatcher {
             inbox.scheduled = false;
             std::mem::take(&mut inbox.ready)
         };
-        for Settled { id, convert } in ready {
+        for delivery in ready {
+            let Settled { id, convert } = match delivery {
+                Delivery::Settle(settled) => settled,
+                Delivery::Tell(tell) => {
+                    self.tell(tell);
+                    continue;
+                }
+            };
             // Not inside the `if`, which would hold the table while JavaScript runs.
             let found = self.pending.borrow_mut().try_remove(id);
             if let Some(pending) = found {
@@ -199,6 +215,29 @@ impl Dispatcher {
         }
         if self.pending.borrow().is_empty() {
             self.release_loop();
+        }
+    }
+
+    /// A way to the JavaScript thread for what settles no promise. It keeps
+    /// neither the event loop nor the environment alive.
+    pub(super) fn teller(&self) -> Teller {
+        Teller(Arc::clone(&self.queue))
+    }
+
+    fn tell(&self, tell: Tell) {
+        let mut scope = ptr::null_mut();
+        // SAFETY: as in `settle`: on the environment's thread, called from the event loop.
+        let scoped = unsafe { sys::napi_open_handle_scope(self.env, &raw mut scope) };
+        let env = Env::from_raw(self.env);
+        // What JavaScript code threw there must not fail what is settled next.
+        let _ = panics::caught(|| {
+            tell(&env);
+            Ok(())
+        });
+        self.clear_exception();
+        if scoped == sys::Status::napi_ok {
+            // SAFETY: as in `settle`.
+            unsafe { sys::napi_close_handle_scope(self.env, scope) };
         }
     }
 
@@ -275,12 +314,12 @@ impl Queue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, settled: Settled) {
+    fn push(&self, delivery: Delivery) {
         let mut inbox = self.lock();
         let Some(wake) = &inbox.wake else {
             // The environment is ending: its promises will never be seen.
             drop(inbox);
-            return drop(settled);
+            return drop(delivery);
         };
         if !inbox.scheduled {
             let wake = wake.0;
@@ -296,7 +335,18 @@ impl Queue {
             };
             inbox.scheduled = status == sys::Status::napi_ok;
         }
-        inbox.ready.push(settled);
+        inbox.ready.push(delivery);
+    }
+}
+
+/// Reaches the JavaScript thread from any other, in order with the promises.
+#[derive(Clone)]
+pub(super) struct Teller(Arc<Queue>);
+
+impl Teller {
+    /// Has this done on the JavaScript thread, unless the environment is ending.
+    pub(super) fn tell(&self, what: impl FnOnce(&Env) + Send + 'static) {
+        self.0.push(Delivery::Tell(Box::new(what)));
     }
 }
 
@@ -313,10 +363,10 @@ impl Completion {
         convert: impl FnOnce(sys::napi_env) -> Result<sys::napi_value> + Send + 'static,
     ) {
         if let Some(queue) = self.queue.take() {
-            queue.push(Settled {
+            queue.push(Delivery::Settle(Settled {
                 id: self.id,
                 convert: Box::new(convert),
-            });
+            }));
         }
     }
 }
@@ -325,10 +375,10 @@ impl Drop for Completion {
     fn drop(&mut self) {
         if let Some(queue) = self.queue.take() {
             let unfinished = |_| Err(Error::internal("the call was dropped before it finished"));
-            queue.push(Settled {
+            queue.push(Delivery::Settle(Settled {
                 id: self.id,
                 convert: Box::new(unfinished),
-            });
+            }));
         }
     }
 }

@@ -7,12 +7,15 @@ use napi::Env;
 
 use super::dispatcher::Dispatcher;
 use super::errors::ErrorClasses;
+use super::tell::Listen;
 
 /// State of one environment (the main thread or a worker), used on its thread only.
 pub(super) struct Environment {
     pub(super) dispatcher: Rc<Dispatcher>,
     /// Set once by the loader, before its first call.
     pub(super) errors: OnceCell<ErrorClasses>,
+    /// Set once by the loader, where somebody wants to be told something.
+    pub(super) listen: OnceCell<Listen>,
 }
 
 impl Environment {
@@ -23,6 +26,7 @@ impl Environment {
             Rc::new(Self {
                 dispatcher: Rc::clone(&dispatcher),
                 errors: OnceCell::new(),
+                listen: OnceCell::new(),
             }),
             (),
             |_| (),

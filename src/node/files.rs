@@ -10,6 +10,7 @@ use super::calls::{start, start_as};
 use super::cancellation::{Cancellation, call};
 use super::connection::Connection;
 use super::dispatcher::Promise;
+use super::tell::progress;
 use crate::adapter::{ReadFileRequest, WriteFileRequest};
 
 #[napi]
@@ -17,7 +18,7 @@ impl Connection {
     #[napi(
         catch_unwind,
         ts_args_type = "request: { readonly sandboxId: string, readonly path: string }, \
-            cancellation?: Cancellation",
+            cancellation?: Cancellation, listener?: number",
         ts_return_type = "Promise<Uint8Array>"
     )]
     pub fn read_file<'env>(
@@ -25,8 +26,10 @@ impl Connection {
         env: &'env Env,
         request: Object<'_>,
         cancellation: Option<&Cancellation>,
+        listener: Option<u32>,
     ) -> napi::Result<Promise<'env>> {
-        let (connection, call) = (self.0.clone(), call(cancellation));
+        let connection = self.0.clone();
+        let call = call(cancellation).telling(progress(env, listener)?);
         let begin = || {
             let arguments = Arguments::of(request);
             let request = ReadFileRequest {
@@ -42,7 +45,7 @@ impl Connection {
     #[napi(
         catch_unwind,
         ts_args_type = "request: import('./client/dist/adapter.js').WriteFileRequest, \
-            content: Uint8Array, cancellation?: Cancellation",
+            content: Uint8Array, cancellation?: Cancellation, listener?: number",
         ts_return_type = "Promise<void>"
     )]
     pub fn write_file<'env>(
@@ -51,8 +54,10 @@ impl Connection {
         request: Object<'_>,
         content: Uint8ArraySlice<'_>,
         cancellation: Option<&Cancellation>,
+        listener: Option<u32>,
     ) -> napi::Result<Promise<'env>> {
-        let (connection, call) = (self.0.clone(), call(cancellation));
+        let connection = self.0.clone();
+        let call = call(cancellation).telling(progress(env, listener)?);
         start(env, || {
             let arguments = Arguments::of(request);
             let request = WriteFileRequest {

@@ -29,6 +29,7 @@ mod processes;
 mod runtime;
 mod sandboxes;
 mod snapshots;
+mod tell;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;
 
@@ -51,4 +52,5 @@ const _: () = {
     let _ = init;
     let _ = connection::connect;
     let _ = errors::register;
+    let _ = tell::listen;
 };

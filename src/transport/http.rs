@@ -31,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::message::{
     Body, Failure, Head, Kind, Method, Request, Response, Sent, StreamResponse, What,
 };
+use crate::observe::Counter;
 
 /// How long an unused connection is kept. Shorter than the 30 s after which
 /// common servers close one, so that a mutation rarely meets a dying socket.
@@ -38,6 +39,9 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(20);
 
 /// Slowest upload that is waited for, in bytes a second.
 const SLOWEST_UPLOAD: usize = 128 * 1024;
+
+/// Bytes of an upload between two counts.
+const COUNTED_PIECE: usize = 64 * 1024;
 
 /// Where and how to connect.
 #[derive(Clone)]
@@ -236,7 +240,11 @@ impl Http {
                 .body(json.clone()),
             Body::Multipart { path, file } => {
                 let length = file.len() as u64;
-                let part = reqwest::multipart::Part::stream_with_length(file.clone(), length)
+                let content = match &request.counter {
+                    Some(counter) => counted(file.clone(), counter.clone()),
+                    None => file.clone().into(),
+                };
+                let part = reqwest::multipart::Part::stream_with_length(content, length)
                     .file_name("file")
                     .mime_str("application/octet-stream")
                     .map_err(|error| failure(error, &self.settings))?;
@@ -245,6 +253,18 @@ impl Http {
             }
         })
     }
+}
+
+/// A body that tells how much of it the connection has taken.
+fn counted(content: Bytes, counter: Counter) -> reqwest::Body {
+    let total = content.len();
+    let pieces = futures::stream::unfold(content, move |mut rest| {
+        counter.at((total - rest.len()) as u64);
+        let piece = rest.split_to(rest.len().min(COUNTED_PIECE));
+        let next = (!piece.is_empty()).then(|| (Ok::<_, std::convert::Infallible>(piece), rest));
+        futures::future::ready(next)
+    });
+    reqwest::Body::wrap_stream(pieces)
 }
 
 struct Open {
@@ -280,6 +300,12 @@ impl Transport for Http {
                     return Err(too_large());
                 }
                 body.push(piece);
+                if let Some(counter) = &request.counter
+                    && request.kind == Kind::Download
+                    && head.is_success()
+                {
+                    counter.at(body.len() as u64);
+                }
             }
             let body = body.into_bytes();
             Ok(Response { head, body })

@@ -73,6 +73,7 @@ impl Connection {
         uploads.extend(request.stdin.clone().map(|content| Upload {
             path: nonce.stdin_path(),
             content,
+            counter: None,
         }));
         let hide: Vec<&str> = request.env.values().map(String::as_str).collect();
         let exec = Exec {

@@ -23,6 +23,7 @@ use super::guest_script::TIDY_LIMIT;
 use super::transfer::Upload;
 use super::{Call, Connection};
 use crate::error::{Code, Error, Result};
+use crate::observe::Phase;
 use crate::shell::{
     FileContent, FileSource, Nonce, WRITE_INLINE_LIMIT_BYTES, probe_file, read_probe, read_written,
     write_file,
@@ -104,11 +105,17 @@ impl Connection {
             }
             FileContent::Large {
                 path: absolute,
-                bytes: _,
+                bytes,
             } => {
+                let counter = call.progress.counter(Phase::Downloading, bytes);
+                if let Some(counter) = &counter {
+                    counter.at(0);
+                }
                 let max = MAX_FILE_BYTES;
-                let download = self.download_at_most(operation, sandbox_id, &absolute, max, call);
-                match download.await {
+                let download = self
+                    .download_at_most(operation, sandbox_id, &absolute, max, counter, call)
+                    .await;
+                match download {
                     Ok(content) => Ok(content),
                     Err(error) => {
                         let better = self.explain_refusal(error.clone(), sandbox_id, call).await;
@@ -172,9 +179,11 @@ impl Connection {
                 let upload = Upload {
                     path: nonce.file_path(),
                     content: content.clone(),
+                    counter: call.progress.counter(Phase::Uploading, bytes),
                 };
                 self.upload_before(operation, sandbox_id, vec![upload], call)
                     .await?;
+                call.progress.tell(Phase::Finishing, bytes, bytes);
             }
             self.run_script(operation, sandbox_id, script, SCRIPT_LIMIT, call)
                 .await

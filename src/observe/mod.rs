@@ -1,0 +1,9 @@
+//! What a call tells of itself while it runs, to whoever asked.
+//!
+//! Tells nobody by default, and then costs a look at a `None`. Nothing that is
+//! told may hold a key, a body or a value of the caller's. Start reading at
+//! [`Progress`].
+
+mod progress;
+
+pub use progress::{Counter, Phase, Progress, Transfer};
