@@ -136,24 +136,27 @@ impl Policies {
         names: Names,
         now_ms: i64,
     ) -> ApiResult<Policy> {
-        let mut changed = self.get(account_id, id)?;
+        // One lock from the look-up to the change, or of two updates that meet
+        // one would lay the other's fields back to what they were.
         let mut policies = self.lock();
-        if let Some(name) = &fields.name
-            && names == Names::Unique
+        let index = position(&policies, account_id, id)?;
+        if let (Some(name), Names::Unique, Some(policy)) =
+            (&fields.name, names, policies.get(index))
         {
-            changed.refuse_taken_name(name, &policies)?;
+            policy.refuse_taken_name(name, &policies)?;
         }
-        changed.apply(fields, now_ms);
-        let stored = policies.iter_mut().find(|policy| policy.id == id);
-        *stored.ok_or_else(|| ApiError::not_found("network policy", id))? = changed.clone();
-        Ok(changed)
+        let policy = policies
+            .get_mut(index)
+            .ok_or_else(|| ApiError::not_found("network policy", id))?;
+        policy.apply(fields, now_ms);
+        Ok(policy.clone())
     }
 
     /// Removes a policy that the caller has found to be unused.
     pub(crate) fn delete(&self, account_id: &str, id: &str) -> ApiResult<Policy> {
-        let gone = self.get(account_id, id)?;
-        self.lock().retain(|policy| policy.id != id);
-        Ok(gone)
+        let mut policies = self.lock();
+        let index = position(&policies, account_id, id)?;
+        Ok(policies.remove(index))
     }
 
     pub(super) fn saved(&self) -> Vec<Policy> {
@@ -167,6 +170,13 @@ impl Policies {
     fn lock(&self) -> MutexGuard<'_, Vec<Policy>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn position(policies: &[Policy], account_id: &str, id: &str) -> ApiResult<usize> {
+    policies
+        .iter()
+        .position(|policy| policy.id == id && policy.account_id == account_id)
+        .ok_or_else(|| ApiError::not_found("network policy", id))
 }
 
 impl Policy {
