@@ -32,7 +32,9 @@ pub(crate) struct Entry {
     pub(crate) time_ms: i64,
     pub(crate) duration_ms: Option<i64>,
     pub(crate) connection: u64,
+    /// `1.0`, `1.1` or `2`.
     pub(crate) http_version: &'static str,
+    pub(crate) tls: bool,
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) query: BTreeMap<String, String>,

@@ -21,6 +21,7 @@ mod simulator;
 mod state;
 pub mod stub;
 
+pub use server::{Certificate, TlsOptions};
 pub use simulator::{Options, Simulator};
 pub use state::choices::{
     ChunkOffset, CommandShell, EmptyOutput, LaunchFailure, LifetimeStart, ListOrder, NameMatch,

@@ -16,7 +16,7 @@ use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::{Pid, getppid};
 use runloop_simulator::guest::IsolationChoice;
 use runloop_simulator::stub::Stub;
-use runloop_simulator::{Options, Settings, Simulator};
+use runloop_simulator::{Certificate, Options, Settings, Simulator, TlsOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
@@ -34,6 +34,19 @@ struct Arguments {
     /// Accept this key only (default: any key that starts with ak_)
     #[arg(long)]
     api_key: Option<String>,
+    /// Speak TLS (HTTP/2 and HTTP/1.1) beside plain HTTP on the same port, with an
+    /// authority of its own whose certificate's path is printed as `ca`
+    #[arg(long)]
+    tls: bool,
+    /// Write the authority's certificate to DIR/ca.pem (implies --tls)
+    #[arg(long, value_name = "DIR")]
+    tls_dir: Option<PathBuf>,
+    /// The certificate to show (implies --tls)
+    #[arg(long, value_name = "KIND")]
+    tls_certificate: Option<CertificateKind>,
+    /// Offer HTTP/1.1 only over TLS (implies --tls)
+    #[arg(long)]
+    tls_http1: bool,
     /// Keep Devboxes, snapshots and all other resources here for the next start
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -55,7 +68,28 @@ struct Arguments {
     log_json: bool,
 }
 
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum CertificateKind {
+    Valid,
+    Expired,
+    WrongName,
+}
+
 impl Arguments {
+    fn tls(&self) -> Option<TlsOptions> {
+        let is_asked =
+            self.tls || self.tls_dir.is_some() || self.tls_certificate.is_some() || self.tls_http1;
+        is_asked.then(|| TlsOptions {
+            dir: self.tls_dir.clone(),
+            certificate: match self.tls_certificate {
+                None | Some(CertificateKind::Valid) => Certificate::Valid,
+                Some(CertificateKind::Expired) => Certificate::Expired,
+                Some(CertificateKind::WrongName) => Certificate::WrongName,
+            },
+            http1_only: self.tls_http1,
+        })
+    }
+
     fn options(&self) -> Result<Options, String> {
         let settings = self
             .assignments
@@ -67,6 +101,7 @@ impl Arguments {
             port: self.port,
             api_key: self.api_key.clone(),
             settings,
+            tls: self.tls(),
             state_dir: self.state.clone(),
             isolation: if self.plain {
                 IsolationChoice::Plain
@@ -158,11 +193,17 @@ impl Running {
 }
 
 fn announce(running: &Running) -> std::io::Result<()> {
-    let line = serde_json::json!({
+    let mut line = serde_json::json!({
         "url": running.url(),
         "isolation": running.isolation(),
         "version": env!("CARGO_PKG_VERSION"),
     });
+    if let Running::Simulator(simulator) = running
+        && let (Some(path), Some(fields)) = (simulator.ca_path(), line.as_object_mut())
+    {
+        fields.insert("ca".to_owned(), path.to_string_lossy().into());
+        fields.insert("plain_url".to_owned(), simulator.plain_url().into());
+    }
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{line}")?;
     stdout.flush()

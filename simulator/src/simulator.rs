@@ -5,7 +5,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::guest::{Isolation, IsolationChoice, Machine, MachineOptions};
 use crate::routes;
-use crate::server;
+use crate::server::{self, Service, Tls, TlsOptions};
 use crate::state::persist::StateDir;
 use crate::state::settings::Settings;
 use crate::state::{World, timers};
@@ -33,6 +33,8 @@ pub struct Options {
     pub api_key: Option<String>,
     /// The switches it starts with.
     pub settings: Settings,
+    /// TLS with an authority of its own; plain HTTP goes on the same port.
+    pub tls: Option<TlsOptions>,
     /// Whether boxes may have namespaces of their own.
     pub isolation: IsolationChoice,
     /// Keeps boxes, snapshots and all other resources here for the next start.
@@ -44,7 +46,9 @@ pub struct Options {
 /// A running simulator; it ends when dropped.
 #[derive(Debug)]
 pub struct Simulator {
+    address: SocketAddr,
     url: String,
+    tls: Option<Arc<Tls>>,
     world: Arc<World>,
     stop: CancellationToken,
     thread: Option<JoinHandle<()>>,
@@ -61,8 +65,14 @@ impl Simulator {
     pub fn start(options: Options) -> io::Result<Self> {
         let stop = CancellationToken::new();
         let panic_on_unexpected = options.panic_on_unexpected;
+        let tls = options
+            .tls
+            .as_ref()
+            .map(Tls::new)
+            .transpose()?
+            .map(Arc::new);
         let (started, starting) = mpsc::channel();
-        let stopping = stop.clone();
+        let (stopping, serving_tls) = (stop.clone(), tls.clone());
         let thread = std::thread::Builder::new()
             .name("runloop-simulator".to_owned())
             .spawn(move || {
@@ -71,7 +81,7 @@ impl Simulator {
                     .build()
                 {
                     Ok(runtime) => {
-                        runtime.block_on(run(options, stopping, &started));
+                        runtime.block_on(run(options, serving_tls, stopping, &started));
                         runtime.shutdown_timeout(END_LIMIT);
                     }
                     Err(error) => started.send(Err(error)).unwrap_or_default(),
@@ -83,7 +93,12 @@ impl Simulator {
             ))
         })?;
         Ok(Self {
-            url: format!("http://{address}"),
+            address,
+            url: match tls {
+                Some(_) => format!("https://{address}"),
+                None => format!("http://{address}"),
+            },
+            tls,
             world,
             stop,
             thread: Some(thread),
@@ -95,6 +110,25 @@ impl Simulator {
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// As [`url`](Self::url) without TLS, which goes on the same port always.
+    #[must_use]
+    pub fn plain_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The certificate of the authority that a client has to trust, where
+    /// there is TLS.
+    #[must_use]
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.tls.as_deref().map(Tls::ca_pem)
+    }
+
+    /// The absolute path of the file that holds [`ca_pem`](Self::ca_pem).
+    #[must_use]
+    pub fn ca_path(&self) -> Option<&Path> {
+        self.tls.as_deref().map(Tls::ca_path)
     }
 
     /// How boxes are kept apart on this machine, as in `/_simulator/health`.
@@ -141,6 +175,7 @@ impl Drop for Simulator {
 /// Serves until `stop` fires, then ends every box.
 async fn run(
     options: Options,
+    tls: Option<Arc<Tls>>,
     stop: CancellationToken,
     started: &mpsc::Sender<io::Result<(SocketAddr, Arc<World>)>>,
 ) {
@@ -158,12 +193,15 @@ async fn run(
     started
         .send(Ok((address, Arc::clone(&world))))
         .unwrap_or_default();
-    server::serve(
-        listener,
-        routes::router(Arc::clone(&world)),
-        world.stopping.clone(),
-    )
-    .await;
+    let settings = Arc::clone(&world);
+    let service = Service {
+        router: routes::router(Arc::clone(&world)),
+        tls,
+        max_concurrent_streams: Box::new(move || {
+            settings.settings.get().http2_max_concurrent_streams
+        }),
+    };
+    server::serve(listener, service, world.stopping.clone()).await;
     timers.abort();
     if let (Some(state), Some(saving)) = (state, saving) {
         saving.abort();

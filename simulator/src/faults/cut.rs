@@ -19,8 +19,10 @@ pub(super) struct CutHere;
 pub(super) enum End {
     /// As if that were all.
     Clean,
-    /// With the connection.
+    /// With the connection; with the stream where that is HTTP/2's.
     Broken,
+    /// Not at all: nothing more comes.
+    Stalled,
 }
 
 /// The first `limit` bytes and that end; a body that is shorter stays whole.
@@ -46,6 +48,7 @@ fn last(piece: Bytes, end: End) -> BoxStream<'static, Result<Bytes, CutHere>> {
     let piece = stream::iter([Ok(piece)]);
     match end {
         End::Clean => piece.boxed(),
+        End::Stalled => piece.chain(stream::pending()).boxed(),
         End::Broken => piece
             .chain(stream::once(async {
                 tokio::time::sleep(FLUSH_TIME).await;

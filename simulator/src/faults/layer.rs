@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{AUTHORIZATION, LOCATION};
 use http::{HeaderValue, StatusCode, Uri};
 
+use super::cut::End;
 use super::reply;
 use super::rule::{Action, Drop, Redirect};
 use super::store::Hits;
@@ -100,10 +101,14 @@ async fn before(world: &World, hits: &Hits, sender: &Sender, uri: &Uri) -> Optio
                 });
             }
             Action::Redirect(redirect) => return Some(redirect_to(redirect, uri)),
-            Action::DropRequest(how) => return Some(hang_up(*how)),
+            Action::DropRequest(how) => return Some(drop_connection(*how)),
+            Action::ResetRequest(reset) => {
+                return Some(hang_up(Hangup::ResetStream(reset.code as u32)));
+            }
+            Action::GoawayRequest(_) => return Some(hang_up(Hangup::GoawayBefore)),
             Action::HoldRequest(_) => {
                 world.stopping.cancelled().await;
-                return Some(hang_up(Drop { reset: false }));
+                return Some(hang_up(Hangup::Close));
             }
             _ => {}
         }
@@ -134,12 +139,25 @@ async fn after(
                 reply::rewrite_json(response, |page| fault.spoil_page(page)).await
             }
             Action::HalveReply(_) => reply::halve(response).await,
-            Action::DropReply(how) if acted == Acted::Yes => hang_up(*how),
+            Action::DropReply(how) if acted == Acted::Yes => drop_connection(*how),
+            Action::ResetReply(reset) if acted == Acted::Yes => {
+                hang_up(Hangup::ResetStream(reset.code as u32))
+            }
+            Action::GoawayReply(goaway) if acted == Acted::Yes => {
+                hang_up(Hangup::Goaway(goaway.code as u32))
+            }
+            Action::Goaway(_) => {
+                if let Some(connection) = &sender.connection {
+                    connection.retire();
+                }
+                response
+            }
             Action::HoldReply(_) if acted == Acted::Yes => {
                 world.stopping.cancelled().await;
-                hang_up(Drop { reset: false })
+                hang_up(Hangup::Close)
             }
-            Action::TruncateReply(cut) => reply::truncate(response, cut.bytes),
+            Action::TruncateReply(cut) => reply::truncate(response, cut.bytes, End::Broken),
+            Action::StallReply(cut) => reply::truncate(response, cut.bytes, End::Stalled),
             Action::SlowReply(slow) => reply::slow_down(response, *slow),
             Action::CloseIdle(limit) => {
                 if let Some(connection) = &sender.connection {
@@ -153,14 +171,17 @@ async fn after(
     response
 }
 
-fn hang_up(how: Drop) -> Response {
-    let mut response = StatusCode::BAD_GATEWAY.into_response();
-    let hangup = if how.reset {
+fn drop_connection(how: Drop) -> Response {
+    hang_up(if how.reset {
         Hangup::Reset
     } else {
         Hangup::Close
-    };
-    response.extensions_mut().insert(hangup);
+    })
+}
+
+fn hang_up(how: Hangup) -> Response {
+    let mut response = StatusCode::BAD_GATEWAY.into_response();
+    response.extensions_mut().insert(how);
     response
 }
 

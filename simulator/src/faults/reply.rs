@@ -151,14 +151,14 @@ fn set_at(value: &mut Value, pointer: &str, replacement: Value) {
     }
 }
 
-/// Sends `bytes` bytes, then breaks the connection. The declared length stays,
-/// so the client can tell.
-pub(super) fn truncate(response: Response, bytes: usize) -> Response {
+/// Sends `bytes` bytes, then ends so. The declared length stays, so the client
+/// can tell.
+pub(super) fn truncate(response: Response, bytes: usize, end: End) -> Response {
     response.map(|body| {
         let whole = body
             .into_data_stream()
             .filter_map(|chunk| async { chunk.ok() });
-        Body::from_stream(cut_after(whole, bytes, End::Broken))
+        Body::from_stream(cut_after(whole, bytes, end))
     })
 }
 

@@ -97,6 +97,10 @@ pub(crate) enum Action {
     Redirect(Redirect),
     /// End the connection without acting.
     DropRequest(Drop),
+    /// End the stream without acting, by RST_STREAM.
+    ResetRequest(ResetStream),
+    /// Say GOAWAY, which excludes the request, without acting.
+    GoawayRequest(Empty),
     /// Never answer, without acting.
     HoldRequest(Empty),
     /// Act, wait, answer.
@@ -109,10 +113,18 @@ pub(crate) enum Action {
     HalveReply(Empty),
     /// Act, then end the connection instead of an answer.
     DropReply(Drop),
+    /// Act, then end the stream instead of an answer, by RST_STREAM.
+    ResetReply(ResetStream),
+    /// Act, then say GOAWAY and end the connection instead of an answer.
+    GoawayReply(Goaway),
+    /// Say GOAWAY and answer all the same.
+    Goaway(Empty),
     /// Act, then never answer.
     HoldReply(Empty),
     /// Send this many bytes of the body, then end the connection.
     TruncateReply(Truncate),
+    /// Send this many bytes of the body, then nothing more.
+    StallReply(Truncate),
     /// Send the body in small pieces with pauses.
     SlowReply(Slow),
     /// Answer; then close the connection once it has been idle this long.
@@ -171,6 +183,38 @@ pub(crate) struct Drop {
     /// Reset the connection instead of closing it.
     #[serde(default)]
     pub(crate) reset: bool,
+}
+
+/// An HTTP/2 error code by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ErrorCode {
+    NoError = 0,
+    ProtocolError = 1,
+    InternalError = 2,
+    FlowControlError = 3,
+    RefusedStream = 7,
+    Cancel = 8,
+    EnhanceYourCalm = 11,
+    Http11Required = 13,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResetStream {
+    /// `refused_stream` promises that nothing was done.
+    pub(crate) code: ErrorCode,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Goaway {
+    #[serde(default = "no_error")]
+    pub(crate) code: ErrorCode,
+}
+
+fn no_error() -> ErrorCode {
+    ErrorCode::NoError
 }
 
 /// JSON pointers to set and to remove; a pointer that leads nowhere is passed

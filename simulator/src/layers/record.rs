@@ -89,14 +89,13 @@ pub(crate) async fn record(
 }
 
 fn opening(parts: &Parts, time_ms: i64) -> Entry {
+    let connection = parts.extensions.get::<Arc<Connection>>();
     Entry {
         sequence: 0,
         time_ms,
         duration_ms: None,
-        connection: parts
-            .extensions
-            .get::<Arc<Connection>>()
-            .map_or(0, |found| found.id),
+        connection: connection.map_or(0, |found| found.id),
+        tls: connection.is_some_and(|found| found.is_tls()),
         http_version: match parts.version {
             Version::HTTP_2 => "2",
             Version::HTTP_10 => "1.0",

@@ -3,24 +3,37 @@
 //! Invariant: `in_flight` counts requests whose answer has not been written
 //! to its end, so an idle close never cuts a reply.
 
-use std::io;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-/// How a response asks for its connection to end without being sent.
+/// How a response asks to be replaced by what the connection does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hangup {
-    /// An orderly end (FIN).
+    /// An orderly end (FIN) of the whole connection.
     Close,
-    /// A reset (RST): the client sees `ECONNRESET`.
+    /// A reset (RST) of the whole connection: the client sees `ECONNRESET`.
     Reset,
+    /// HTTP/2: RST_STREAM of this stream with this code; HTTP/1.1: as `Close`.
+    ResetStream(u32),
+    /// HTTP/2: GOAWAY with this code, after which every open stream ends
+    /// unanswered. It says that this stream may have been acted on.
+    /// HTTP/1.1: as `Close`.
+    Goaway(u32),
+    /// HTTP/2: GOAWAY that says that this stream was not acted on, while
+    /// older ones are answered. HTTP/1.1: as `Close`.
+    GoawayBefore,
+}
+
+/// Which requests an HTTP/2 connection still takes.
+#[derive(Debug, Default)]
+struct Gate {
+    /// The newest stream that was handed to the routes.
+    newest: u32,
+    /// What GOAWAY names as the last stream: newer ones are not acted on.
+    last: Option<u32>,
 }
 
 /// Shared between the socket, the service and the layers (as a request
@@ -29,22 +42,39 @@ pub(crate) enum Hangup {
 pub(crate) struct Connection {
     /// Unique within one simulator, from 1.
     pub(crate) id: u64,
+    is_tls: AtomicBool,
     in_flight: AtomicUsize,
     reset_on_close: AtomicBool,
     /// 0: no limit.
     idle_limit_ms: AtomicU64,
     activity: Notify,
+    is_retiring: AtomicBool,
+    retired: Notify,
+    gate: Mutex<Gate>,
 }
 
 impl Connection {
     pub(super) fn new(id: u64) -> Arc<Self> {
         Arc::new(Self {
             id,
+            is_tls: AtomicBool::new(false),
             in_flight: AtomicUsize::new(0),
             reset_on_close: AtomicBool::new(false),
             idle_limit_ms: AtomicU64::new(0),
             activity: Notify::new(),
+            is_retiring: AtomicBool::new(false),
+            retired: Notify::new(),
+            gate: Mutex::default(),
         })
+    }
+
+    pub(super) fn set_tls(&self) {
+        self.is_tls.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is encrypted.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.is_tls.load(Ordering::Relaxed)
     }
 
     /// From now on the connection ends when it has been idle this long.
@@ -55,8 +85,62 @@ impl Connection {
     }
 
     /// Marks the socket to be reset, not closed, when it is dropped.
-    pub(crate) fn reset_on_close(&self) {
+    pub(super) fn reset_on_close(&self) {
         self.reset_on_close.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_reset_on_close(&self) -> bool {
+        self.reset_on_close.load(Ordering::Relaxed)
+    }
+
+    /// What is being answered is still answered, then the connection ends;
+    /// HTTP/2 says so by GOAWAY at once.
+    pub(crate) fn retire(&self) {
+        self.is_retiring.store(true, Ordering::Relaxed);
+        self.retired.notify_one();
+    }
+
+    pub(super) fn is_retiring(&self) -> bool {
+        self.is_retiring.load(Ordering::Relaxed)
+    }
+
+    /// Resolves when [`Connection::retire`] was called.
+    pub(super) async fn retired(&self) {
+        while !self.is_retiring() {
+            self.retired.notified().await;
+        }
+    }
+
+    /// Whether this stream may be acted on; from then on it counts as if it
+    /// had been.
+    pub(super) fn admit(&self, stream: u32) -> bool {
+        let mut gate = self.gate();
+        let is_open = gate.last.is_none_or(|last| stream <= last);
+        if is_open {
+            gate.newest = gate.newest.max(stream);
+        }
+        is_open
+    }
+
+    /// Lets GOAWAY name the stream before this one, if it is the newest, or
+    /// else the newest: what was acted on is never said not to have been.
+    pub(super) fn shut_before(&self, stream: u32) {
+        let mut gate = self.gate();
+        let before = if gate.newest > stream {
+            gate.newest
+        } else {
+            stream.saturating_sub(2)
+        };
+        gate.last = Some(gate.last.map_or(before, |last| last.min(before)));
+    }
+
+    /// What GOAWAY is to name instead of the newest stream.
+    pub(super) fn last_stream(&self) -> Option<u32> {
+        self.gate().last
+    }
+
+    fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a request until the guard is dropped.
@@ -93,64 +177,26 @@ impl Drop for InFlight {
     }
 }
 
-/// The socket, which resets itself on drop when its connection says so.
-#[derive(Debug)]
-pub(super) struct Socket {
-    stream: TcpStream,
-    connection: Arc<Connection>,
-}
+#[cfg(test)]
+mod tests {
+    use super::Connection;
 
-impl Socket {
-    pub(super) fn new(stream: TcpStream, connection: Arc<Connection>) -> Self {
-        Self { stream, connection }
-    }
-}
+    #[test]
+    fn goaway_never_denies_a_stream_that_was_handed_on() {
+        let connection = Connection::new(1);
+        assert!(connection.admit(1) && connection.admit(3));
+        connection.shut_before(3);
+        assert_eq!(connection.last_stream(), Some(1));
+        assert!(!connection.admit(5));
 
-impl Drop for Socket {
-    fn drop(&mut self) {
-        if self.connection.reset_on_close.load(Ordering::Relaxed) {
-            // A socket that refuses the option is closed in the orderly way.
-            self.stream.set_zero_linger().unwrap_or_default();
-        }
-    }
-}
+        let connection = Connection::new(2);
+        assert!(connection.admit(1) && connection.admit(3));
+        connection.shut_before(1);
+        assert_eq!(connection.last_stream(), Some(3));
 
-impl AsyncRead for Socket {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Socket {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffers: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        let connection = Connection::new(3);
+        assert!(connection.admit(1));
+        connection.shut_before(1);
+        assert_eq!(connection.last_stream(), Some(0));
     }
 }

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
-use http::Request;
+use http::header::CONNECTION;
+use http::{HeaderValue, Request};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use super::connection::{Connection, Hangup, InFlight, Socket};
+use super::connection::{Connection, Hangup, InFlight};
 
 /// The answer that is no answer: hyper drops the connection when it gets it.
 #[derive(Debug, thiserror::Error)]
@@ -25,13 +26,14 @@ struct HungUp;
 
 /// Serves the connection until the client leaves, the idle limit passes or
 /// `stop` fires.
-pub(super) async fn serve_connection(
-    stream: TcpStream,
+pub(super) async fn serve_connection<S>(
+    stream: S,
     connection: Arc<Connection>,
     router: Router,
     stop: CancellationToken,
-) {
-    let socket = TokioIo::new(Socket::new(stream, Arc::clone(&connection)));
+) where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let service_connection = Arc::clone(&connection);
     let service = service_fn(move |request: Request<Incoming>| {
         let router = router.clone();
@@ -41,7 +43,7 @@ pub(super) async fn serve_connection(
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .pipeline_flush(true)
-        .serve_connection(socket, service)
+        .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     tokio::select! {
         ended = served => if let Err(error) = ended {
@@ -70,7 +72,14 @@ async fn answer(
         Err::<_, Infallible>(never) => match never {},
     };
     match response.extensions().get::<Hangup>() {
-        None => Ok(response.map(|body| until_sent(body, in_flight))),
+        None => {
+            let mut response = response.map(|body| until_sent(body, in_flight));
+            if connection.is_retiring() {
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(CONNECTION, close);
+            }
+            Ok(response)
+        }
         Some(how) => {
             if *how == Hangup::Reset {
                 connection.reset_on_close();

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -10,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
-use super::h1;
+use super::negotiate;
+use super::tls::Tls;
 
 /// Room for a burst of a thousand clients that connect at once.
 const BACKLOG: u32 = 4096;
@@ -27,8 +29,18 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
+/// What every connection is served with.
+pub(crate) struct Service {
+    pub(crate) router: Router,
+    /// Without it only plain connections are taken; with it both are.
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// Asked once a connection.
+    pub(crate) max_concurrent_streams: Box<dyn Fn() -> u32 + Send + Sync>,
+}
+
 /// Accepts until `stop` fires, then waits for the connections to end.
-pub(crate) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
+pub(crate) async fn serve(listener: TcpListener, service: Service, stop: CancellationToken) {
+    let service = Arc::new(service);
     let connections = TaskTracker::new();
     let mut next_id = 1;
     loop {
@@ -42,8 +54,10 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
                 stream.set_nodelay(true).unwrap_or_default();
                 let connection = Connection::new(next_id);
                 next_id += 1;
-                let served = h1::serve_connection(stream, connection, router.clone(), stop.clone());
-                connections.spawn(served);
+                let (service, stop) = (Arc::clone(&service), stop.clone());
+                connections.spawn(negotiate::serve_connection(
+                    stream, connection, service, stop,
+                ));
             }
             Err(error) => {
                 // Out of descriptors: accepting again at once would spin.

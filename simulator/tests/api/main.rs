@@ -9,10 +9,12 @@
 
 mod awaited_create;
 mod blueprints;
+mod connections;
 mod devboxes;
 mod executions;
 mod faults_any;
 mod faults_box;
+mod faults_http2;
 mod faults_list;
 mod faults_stream;
 mod files;

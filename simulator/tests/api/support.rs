@@ -64,19 +64,19 @@ impl Client {
         rustls::crypto::ring::default_provider()
             .install_default()
             .unwrap_or_default();
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            // Bodies are looked at as they were sent.
-            .gzip(false)
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .timeout(Duration::from_secs(60))
-            .build()
-            .expect("a client is made");
+        let http = http(&simulator).build().expect("a client is made");
         Self {
             simulator,
             http,
             key,
+        }
+    }
+
+    /// The same simulator through another client.
+    pub(crate) fn speaking(&self, http: reqwest::ClientBuilder) -> Self {
+        Self {
+            http: http.build().expect("a client is made"),
+            ..self.clone()
         }
     }
 
@@ -124,6 +124,24 @@ impl Client {
         let view = self.post(&path, wait).await.json(200);
         assert_eq!(view["status"], "running", "{view}");
         id
+    }
+}
+
+/// A client that trusts the simulator, sends everything once and shows bodies
+/// as they were sent.
+pub(crate) fn http(simulator: &Simulator) -> reqwest::ClientBuilder {
+    let authority = simulator
+        .ca_pem()
+        .map(|pem| reqwest::Certificate::from_pem(pem.as_bytes()).expect("a certificate"));
+    let builder = reqwest::Client::builder()
+        .no_proxy()
+        .gzip(false)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .timeout(Duration::from_secs(60));
+    match authority {
+        Some(authority) => builder.tls_certs_only([authority]),
+        None => builder,
     }
 }
 

@@ -213,3 +213,32 @@ async fn an_upgraded_connection_carries_bytes_both_ways() {
     socket.read_exact(&mut back).await.expect("echoed");
     assert_eq!(back, words);
 }
+
+#[tokio::test]
+async fn tunnels_pass_requests_over_tls_with_http_2() {
+    let client = Client::start_with(runloop_simulator::Options {
+        tls: Some(runloop_simulator::TlsOptions::default()),
+        ..Default::default()
+    });
+    let served = client
+        .serve(free_port(), json!({ "auth_mode": "open" }))
+        .await;
+    let url = client.simulator.url().replace("127.0.0.1", &served.host);
+    let address = client.simulator.url().trim_start_matches("https://");
+    let http = crate::support::http(&client.simulator)
+        .resolve(&served.host, address.parse().unwrap())
+        .build()
+        .unwrap();
+    let answer = http.post(format!("{url}/a?b=c")).body("words").send().await;
+    let answer = answer.unwrap();
+    assert_eq!(answer.version(), reqwest::Version::HTTP_2);
+    let seen: Value = answer.json().await.unwrap();
+    assert_eq!(
+        (&seen["url"], &seen["body"]),
+        (&json!("/a?b=c"), &json!("words"))
+    );
+    assert!(
+        seen["host"].as_str().unwrap().starts_with(&served.host),
+        "{seen}"
+    );
+}
