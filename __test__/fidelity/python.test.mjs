@@ -43,6 +43,7 @@ if (!skip) {
       });
     },
     {
+      only: "HTTP/1.1",
       settings: {
         create_hold_seconds: 0,
         boot_ms: 300,

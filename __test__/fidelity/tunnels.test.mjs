@@ -84,7 +84,7 @@ suite("tunnels", (c) => {
     // Nothing leaves the machine: each request goes to the simulator instead.
     const { sdk } = c.client({
       baseURL: host,
-      fetch: (url, init) => fetch(String(url).replace(host, c.simulator.url), init),
+      fetch: (url, init) => fetch(String(url).replace(host, c.simulator.plainUrl), init),
     });
     for (const port of [8080, 3000]) {
       const url = await sdk.devbox.fromId(box.id).getTunnelUrl(port);

@@ -24,9 +24,13 @@ export function simulatorBinary() {
   return binary;
 }
 
-/** Starts a simulator; `settings` are its switches, `more` further arguments. */
-export async function startSimulator({ apiKey, settings = {}, more = [] } = {}) {
-  const args = ["--port", "0", ...more];
+/**
+ * Starts a simulator; `settings` are its switches, `more` further arguments.
+ * With `tls` its `url` is https (HTTP/2 and HTTP/1.1) and `ca` the path of the
+ * certificate to trust, for NODE_EXTRA_CA_CERTS or a client's own option.
+ */
+export async function startSimulator({ apiKey, settings = {}, tls = false, more = [] } = {}) {
+  const args = ["--port", "0", ...(tls ? ["--tls"] : []), ...more];
   if (apiKey !== undefined) args.push("--api-key", apiKey);
   for (const [name, value] of Object.entries(settings)) args.push("--set", `${name}=${value}`);
   // A pipe as stdin: the simulator ends when this process does, however it ends.
@@ -52,11 +56,15 @@ class RunningSimulator {
   #exited;
   #log;
 
-  constructor(child, exited, { url, isolation }, log) {
+  constructor(child, exited, { url, plain_url = url, ca, isolation }, log) {
     this.#child = child;
     this.#exited = exited;
     this.#log = log;
     this.url = url;
+    /** The same without TLS. */
+    this.plainUrl = plain_url;
+    /** The path of the authority's certificate, with TLS. */
+    this.ca = ca;
     this.pid = child.pid;
     /** Whether the guests have their own namespaces on this machine. */
     this.isolation = isolation;
@@ -91,7 +99,7 @@ class RunningSimulator {
   }
 
   async control(method, route, body) {
-    const response = await fetch(`${this.url}/_simulator${route}`, {
+    const response = await fetch(`${this.plainUrl}/_simulator${route}`, {
       method,
       ...(body === undefined
         ? {}

@@ -5,6 +5,8 @@
 // the tests assert. Start reading at `suite`.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { Agent } from "node:https";
 import { after, before, describe } from "node:test";
 import { Runloop, RunloopSDK } from "@runloop/api-client";
 import { soak } from "../../support/scale.mjs";
@@ -20,13 +22,29 @@ const plain = {
   options: () => ({ http2: false }),
 };
 
+const overTls1 = {
+  name: "TLS with HTTP/1.1",
+  tls: true,
+  args: [],
+  options: ({ ca }) => ({
+    http2: false,
+    httpAgent: new Agent({ ca: readFileSync(ca), keepAlive: true }),
+  }),
+};
+
 const transports = [
   {
     name: "HTTP/1.1",
     args: [],
     options: () => ({ http2: false }),
   },
-  ...(soak ? [plain] : []),
+  {
+    name: "TLS with HTTP/2",
+    tls: true,
+    args: [],
+    options: ({ ca }) => ({ http2: { tlsOptions: { ca: readFileSync(ca) } } }),
+  },
+  ...(soak ? [overTls1, plain] : []),
 ];
 
 /** Long enough for a machine under load, short enough to see a hang. */
@@ -36,9 +54,11 @@ const LIMIT_MS = soak ? 600_000 : 120_000;
  * Describes `body`'s tests once for each transport. `body` is given a context
  * whose fields are there once a test runs: `api` (the raw client), `sdk` (the
  * object-oriented one), `client` (makes both with other options), `simulator`.
+ * `only` names the one transport of a client that brings its own.
  */
-export function suite(title, body, { settings = {}, concurrency = 4 } = {}) {
+export function suite(title, body, { settings = {}, concurrency = 4, only } = {}) {
   for (const transport of transports) {
+    if (only !== undefined && only !== transport.name) continue;
     describe(`${title} over ${transport.name}`, { concurrency, timeout: LIMIT_MS }, () => {
       const context = new Context(transport);
       before(() => context.start(settings));
@@ -58,6 +78,7 @@ class Context {
   async start(settings) {
     this.simulator = await startSimulator({
       settings: { journal_response_bodies: true, ...settings },
+      tls: this.#transport.tls,
       more: this.#transport.args,
     });
     Object.assign(this, this.client());
