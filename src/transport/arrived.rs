@@ -17,7 +17,7 @@ use tokio::task::AbortHandle;
 use crate::message::Failure;
 
 /// Pieces are joined up to this size and one piece of the wire.
-const JOINED_BYTES: usize = 64 * 1024;
+const JOINED_BYTES: usize = 32 * 1024;
 
 type Piece = Result<Bytes, Failure>;
 
@@ -73,7 +73,7 @@ pub(super) async fn joined<E>(
     let mut is_quiet = false;
     let end = std::future::poll_fn(|context| {
         loop {
-            if all.len() >= JOINED_BYTES {
+            if first.as_ref().map_or(all.len(), Bytes::len) >= JOINED_BYTES {
                 return Poll::Ready(None);
             }
             match body.as_mut().poll_next(context) {
