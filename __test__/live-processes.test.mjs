@@ -2,60 +2,9 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
-import { runloop } from "@beachside/runloop";
-import { Beachside } from "beachside";
-import { random, seedOf, times } from "./support/scale.mjs";
-import { startSimulator } from "./support/simulator.mjs";
+import { same, sandbox, spoil, start, until } from "./support/live.mjs";
 
 const SCRIPT = fileURLToPath(new URL("support/live-process.mjs", import.meta.url));
-
-/** A sandbox on a simulator of the test's own. */
-async function sandbox(t, settings = {}) {
-  const simulator = await startSimulator({ apiKey: "ak_live_processes", settings });
-  t.after(() => simulator.kill());
-  const client = await Beachside.connect(
-    runloop({ apiKey: "ak_live_processes", baseUrl: simulator.url, network: "internet" }),
-  );
-  t.after(() => client.close());
-  const box = await client.sandboxes.create();
-  return { simulator, client, box };
-}
-
-const start = (box, command) => box.processes.start({ command, output: { mode: "stream" } });
-
-/** Spoils the streams that are opened next, in order. */
-async function spoil(simulator, faults, output = "stream_stdout_updates") {
-  for (const [after, fault] of faults.entries()) {
-    await simulator.fault({
-      match: { path: `/v1/devboxes/*/executions/*/${output}`, after, count: 1 },
-      action: { type: "sse", ...fault },
-    });
-  }
-}
-
-/** Streams in the simulator's journal; one that is still open has no duration. */
-async function streams(simulator) {
-  const { entries } = await simulator.journal();
-  return entries.filter((each) => each.path.includes("/stream_"));
-}
-
-async function until(what, condition) {
-  for (let waited = 0; waited < 5000; waited += 10) {
-    if (await condition()) return waited;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`${what} did not come about`);
-}
-
-/** As assert.equal, without a report of the length of the texts. */
-function same(actual, expected, what = "the output") {
-  if (actual === expected) return;
-  let at = 0;
-  while (at < actual.length && actual[at] === expected[at]) at += 1;
-  const lengths = `${actual.length} characters, not ${expected.length}`;
-  const near = JSON.stringify(actual.slice(Math.max(0, at - 20), at + 20));
-  assert.fail(`${what} has ${lengths}, and differs at ${at}, near ${near}`);
-}
 
 test("[R20] [R22] a process streams both outputs live, has no input and ends with its exit code", async (t) => {
   const { simulator, box } = await sandbox(t);
@@ -82,69 +31,6 @@ test("[R20] [R22] a process streams both outputs live, has no input and ends wit
   assert.equal(starts[0].body.optimistic_timeout, 1);
   assert.ok(entries.some((each) => each.path.endsWith("/wait_for_status")));
 });
-
-for (const stream_offset of ["end", "start"]) {
-  for (const stream_unit of ["raw", "decoded"]) {
-    const reading = `${stream_unit} offsets that mark the ${stream_offset} of a chunk`;
-
-    test(`[R21] [D1] 30,000 numbered lines survive 50 random cuts, with ${reading}`, async (t) => {
-      // An event is about 1,250 bytes. Where offsets are starts, a connection
-      // brings something new only behind the last chunk.
-      const chunk = 1000;
-      const longest = 5000;
-      const { simulator, box } = await sandbox(t, {
-        stream_offset,
-        stream_unit,
-        stream_chunk_bytes: chunk,
-      });
-      for (let round = 0; round < times(2); round++) {
-        const seed = seedOf(1) + round;
-        const next = random(seed);
-        const cuts = Array.from({ length: 50 }, () => ({
-          cut_at_byte: Math.floor(next() * longest),
-          cut_clean: next() < 0.3,
-          ...(next() < 0.3 ? { error: { code: next() < 0.5 ? 408 : "503", after_events: 2 } } : {}),
-        }));
-        await simulator.clearJournal();
-        await spoil(simulator, cuts);
-        const process = await start(box, "seq 30000");
-        const text = await process.stdout.text();
-        const lines = Array.from({ length: 30000 }, (_, line) => `${line + 1}\n`);
-        same(text, lines.join(""), `seed ${seed}`);
-        assert.deepEqual(await process.wait(), { exitCode: 0, output: "complete" });
-        // Where it was opened again was never more than a chunk before what had come.
-        const offsets = (await streams(simulator)).map((each) => Number(each.query.offset));
-        assert.ok(offsets.length > 50, `${offsets.length} connections`);
-        assert.deepEqual(
-          offsets,
-          offsets.toSorted((a, b) => a - b),
-        );
-        await simulator.control("DELETE", "/faults");
-      }
-    });
-
-    test(`[D2] [C4] replaced bytes and cut characters come once, with ${reading}`, async (t) => {
-      const { simulator, box } = await sandbox(t, {
-        stream_offset,
-        stream_unit,
-        stream_chunk_bytes: 700,
-      });
-      await box.writeFile(
-        "/tmp/bytes",
-        Buffer.concat([
-          Buffer.alloc(1000, 0xff),
-          Buffer.from("é".repeat(1000)),
-          Buffer.from("END"),
-        ]),
-        { overwrite: true },
-      );
-      await spoil(simulator, [{ cut_at_byte: 1500 }, { cut_at_byte: 900 }, { cut_at_byte: 5000 }]);
-      const process = await start(box, ["cat", "/tmp/bytes"]);
-      same(await process.stdout.text(), `${"\uFFFD".repeat(1000)}${"é".repeat(1000)}END`);
-      assert.deepEqual(await process.wait(), { exitCode: 0, output: "complete" });
-    });
-  }
-}
 
 test("[D5] [D8] [D10] every form of the event stream gives the same text", async (t) => {
   const { simulator, box } = await sandbox(t, { stream_chunk_bytes: 16 });
@@ -221,52 +107,6 @@ test("[C1] a tail that comes seconds after the exit is read; [R22] one that does
   assert.deepEqual(exit, { exitCode: 0, output: "incomplete" });
   const took = Date.now() - began;
   assert.ok(took > 9000 && took < 13_000, `${took} ms`);
-});
-
-test("[L8] [F7] break, throw, return, detach and close end the streams at once", async (t) => {
-  const { simulator, client, box } = await sandbox(t);
-  const quiet = "echo ready; sleep 600";
-  const leave = {
-    async break(process) {
-      for await (const _ of process.stdout) break;
-    },
-    async throw(process) {
-      const reading = async () => {
-        for await (const _ of process.stdout) throw new Error("mine");
-      };
-      await assert.rejects(reading(), /mine/);
-    },
-    async return(process) {
-      const iterator = process.output[Symbol.asyncIterator]();
-      await iterator.next();
-      const pending = iterator.next();
-      await iterator.return();
-      assert.deepEqual(await pending, { done: true, value: undefined });
-    },
-    async detach(process) {
-      const iterator = process.stdout[Symbol.asyncIterator]();
-      await iterator.next();
-      const pending = iterator.next();
-      await process.detach();
-      assert.deepEqual(await pending, { done: true, value: undefined });
-    },
-    async close(process) {
-      const iterator = process.stdout[Symbol.asyncIterator]();
-      await iterator.next();
-      const pending = assert.rejects(iterator.next(), { code: "CLOSED" });
-      await client.close();
-      await pending;
-    },
-  };
-  for (const [name, act] of Object.entries(leave)) {
-    await simulator.clearJournal();
-    const process = await start(box, quiet);
-    await act(process);
-    const waited = await until(`the end of the streams after ${name}`, async () =>
-      (await streams(simulator)).every((each) => each.duration_ms !== null),
-    );
-    assert.ok(waited <= 500, `${name}: ${waited} ms`);
-  }
 });
 
 test("[F7] a signal stops a wait and not the process", async (t) => {

@@ -43,8 +43,8 @@ const PARTS = {
   },
   live: {
     what: "live output under random cuts",
-    scale: 5,
-    command: js("__test__/live-processes.test.mjs"),
+    scale: 10,
+    command: js("__test__/live-cuts.test.mjs"),
   },
   killed: {
     what: "scripts killed with SIGKILL and accounted for",

@@ -229,6 +229,13 @@ impl Recorded {
         }
     }
 
+    /// The answer ends here, without its end.
+    fn cut(&mut self) {
+        if let Some(completion) = self.completion.take() {
+            self.show(&completion);
+        }
+    }
+
     /// Puts what was kept into the entry.
     fn show(&mut self, completion: &Completion) {
         let Some(kept) = self.kept.take() else {
@@ -246,9 +253,7 @@ impl Recorded {
 
 impl Drop for Recorded {
     fn drop(&mut self) {
-        if let Some(completion) = self.completion.take() {
-            self.show(&completion);
-        }
+        self.cut();
     }
 }
 
@@ -272,7 +277,7 @@ impl HttpBody for Recorded {
                 }
             }
             Poll::Ready(None) => self.complete(),
-            Poll::Ready(Some(Err(_))) => self.completion = None,
+            Poll::Ready(Some(Err(_))) => self.cut(),
             Poll::Pending => {}
         }
         polled
