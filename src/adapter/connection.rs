@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asked::Memory;
 use super::network::PolicyChecks;
+use super::processes::SeenIds;
 use super::{Call, image};
 use crate::api::answer::{accept, parse, unanswered};
 use crate::api::{self, Context, Secrets};
@@ -28,6 +29,7 @@ struct Core {
     policy_checks: PolicyChecks,
     resolved_image: image::Resolved,
     memory: Memory,
+    seen_ids: SeenIds,
 }
 
 impl fmt::Debug for Connection {
@@ -105,6 +107,7 @@ impl Connection {
             policy_checks: PolicyChecks::default(),
             resolved_image: image::Resolved::default(),
             memory: Memory::default(),
+            seen_ids: SeenIds::default(),
         })))
     }
 
@@ -134,6 +137,10 @@ impl Connection {
 
     pub(super) fn secrets(&self) -> &Secrets {
         &self.0.secrets
+    }
+
+    pub(super) fn seen_ids(&self) -> &SeenIds {
+        &self.0.seen_ids
     }
 
     pub(super) fn policy_checks(&self) -> &PolicyChecks {

@@ -48,6 +48,7 @@ pub use records::{
     CommandInput, Completeness, OpenProcessRequest, OutputPiece, ProcessExit, ProcessStatus,
     StartRequest, Which,
 };
+pub(super) use start::SeenIds;
 
 /// A handle on a process. Clones are the same handle; dropping the last one and
 /// every reader stops everything of ours and nothing of the process.

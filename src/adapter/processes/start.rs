@@ -3,9 +3,11 @@
 //! Sent once, with an id of our own and the shortest wait whose meaning is
 //! known. The answer brings the service's id. Where that is the id we sent
 //! (inferred, unknown on the real service), a look finds the execution before
-//! the answer comes, and finds it where the answer is lost.
+//! the answer comes, and finds it where the answer is lost. The first answer
+//! with another id ends such looks for its connection.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -35,6 +37,23 @@ const LOOKS: [Duration; 3] = [
     Duration::from_millis(120),
     Duration::from_millis(350),
 ];
+
+/// What the answers of a connection showed of the service's ids.
+#[derive(Debug, Default)]
+pub(in crate::adapter) struct SeenIds {
+    /// The last one was not the id that was sent.
+    differ: AtomicBool,
+}
+
+impl SeenIds {
+    pub(super) fn note(&self, id: &str, sent: &str) {
+        self.differ.store(id != sent, Ordering::Relaxed);
+    }
+
+    fn differ(&self) -> bool {
+        self.differ.load(Ordering::Relaxed)
+    }
+}
 
 impl Connection {
     /// Starts a command without a deadline, its input empty, and resolves as
@@ -97,6 +116,7 @@ impl Connection {
             }
         };
         if let Some(id) = view.execution_id.clone().filter(|id| !id.is_empty()) {
+            self.seen_ids().note(&id, &command_id);
             target.id = id;
         }
         self.started(target, &view)
@@ -106,6 +126,10 @@ impl Connection {
     async fn look(&self, target: &Target, call: &Call) -> Option<Execution> {
         for pause in LOOKS {
             tokio::time::sleep(pause).await;
+            // Told by another start in the meantime, or long ago.
+            if self.seen_ids().differ() {
+                return None;
+            }
             match view(self, target, OPERATION, call).await {
                 Ok(view) if view.status.is_some() => return Some(view),
                 _ => {}

@@ -49,6 +49,32 @@ async fn r20_where_the_id_is_the_one_that_was_sent_the_handle_comes_before_the_a
 }
 
 #[tokio::test(start_paused = true)]
+async fn r20_where_the_id_is_another_one_only_the_first_start_looks_for_its_own() {
+    let (connection, service) = running().connect().await;
+    for looks in [3, 0, 0] {
+        let before = service.requests("Get").len();
+        let process = connection
+            .start_process(&start_request(), &Call::default())
+            .await
+            .unwrap();
+        assert_eq!(process.id(), "exec_1");
+        assert_eq!(service.requests("Get").len() - before, looks);
+    }
+    assert!(service.started.elapsed() <= seconds(3));
+    // An answer that never comes is still looked for by the id that was sent.
+    let (connection, service) = running()
+        .answers("/execute", 502, json!({}))
+        .connect()
+        .await;
+    connection.seen_ids().note("exec_1", "ours");
+    let error = connection
+        .start_process(&start_request(), &Call::default())
+        .await;
+    assert_eq!(error.unwrap_err().code(), Code::OutcomeUnknown);
+    assert!(!service.requests("Get").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn r31_r32_a_start_whose_answer_is_lost_is_looked_for_and_never_sent_again() {
     for (is_our_id, status) in [(true, 502), (true, 408), (false, 502), (false, 408)] {
         let mut service = running().answers("/execute", status, json!({}));
