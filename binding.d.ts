@@ -33,9 +33,9 @@ export declare class Connection {
   get capabilities(): string
   /** Ends the connection. Twice is fine. */
   close(): void
-  readFile(request: { readonly sandboxId: string, readonly path: string }, cancellation?: Cancellation): Promise<Uint8Array>
+  readFile(request: { readonly sandboxId: string, readonly path: string }, cancellation?: Cancellation, listener?: number): Promise<Uint8Array>
   /** `content` apart from the rest, because the loader checks its buffer. */
-  writeFile(request: import('./client/dist/adapter.js').WriteFileRequest, content: Uint8Array, cancellation?: Cancellation): Promise<void>
+  writeFile(request: import('./client/dist/adapter.js').WriteFileRequest, content: Uint8Array, cancellation?: Cancellation, listener?: number): Promise<void>
   startProcess(request: string, cancellation?: Cancellation | undefined | null): Promise<Process>
   openProcess(request: string, cancellation?: Cancellation | undefined | null): Promise<Process>
   createSandbox(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
@@ -122,6 +122,9 @@ export interface ErrorResource {
   kind: string
   id: string
 }
+
+/** Takes the function that is told. The loader calls it once for each environment. */
+export declare function listen(told: (listener: number, text: string) => void): void
 
 /** The service's offsets behind what was read. */
 export interface Offsets {
