@@ -129,35 +129,53 @@ impl Asked {
 }
 
 /// What this connection asked of the Devboxes that it made.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Memory(Mutex<Remembered>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Remembered {
-    asked: HashMap<String, Asked>,
+    made: HashMap<String, Made>,
     order: VecDeque<String>,
 }
 
+struct Made {
+    asked: Asked,
+    /// So that what the service says of the Devbox later repeats none.
+    env_values: Vec<String>,
+}
+
 impl Memory {
-    pub(super) fn remember(&self, id: &str, asked: Asked) {
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if memory.asked.insert(id.to_owned(), asked).is_none() {
+    pub(super) fn remember(&self, id: &str, asked: Asked, env_values: Vec<String>) {
+        let mut memory = self.lock();
+        let made = Made { asked, env_values };
+        if memory.made.insert(id.to_owned(), made).is_none() {
             memory.order.push_back(id.to_owned());
         }
         if memory.order.len() > MAX_REMEMBERED
             && let Some(oldest) = memory.order.pop_front()
         {
-            memory.asked.remove(&oldest);
+            memory.made.remove(&oldest);
         }
+    }
+
+    /// The values of the environment that this connection gave a Devbox.
+    pub(super) fn env_values(&self, id: &str) -> Vec<String> {
+        let memory = self.lock();
+        let made = memory.made.get(id);
+        made.map(|made| made.env_values.clone()).unwrap_or_default()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Remembered> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Differences of a Devbox that this connection made; none for another's.
     pub(super) fn differences(&self, view: &Devbox) -> Vec<Difference> {
-        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = self.lock();
         memory
-            .asked
+            .made
             .get(&view.id)
-            .map(|asked| asked.differences(view))
+            .map(|made| made.asked.differences(view))
             .unwrap_or_default()
     }
 }
@@ -293,6 +311,7 @@ mod tests {
             memory.remember(
                 &format!("dbx_{number}"),
                 asked(Lifecycle::Lifetime { seconds: 900 }),
+                vec![],
             );
         }
         assert!(memory.differences(&odd("dbx_0")).is_empty());

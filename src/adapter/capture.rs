@@ -170,7 +170,9 @@ impl Connection {
                 .during(operation)
                 .with_resource("snapshot", snapshot_id));
         }
-        Ok(snapshot_view::record_of_status(snapshot_id, status))
+        let mut record = snapshot_view::record_of_status(snapshot_id, status);
+        record.reason = self.told("", record.reason);
+        Ok(record)
     }
 }
 

@@ -62,7 +62,9 @@ impl Connection {
             .submit_create(operation, request, &prepared, call)
             .await?;
         self.secure(operation, &view, &prepared.asked).await?;
-        self.memory().remember(&view.id, prepared.asked);
+        let env_values = request.env.iter().flatten().map(|(_, value)| value.clone());
+        self.memory()
+            .remember(&view.id, prepared.asked, env_values.collect());
         Ok(self.record(view))
     }
 

@@ -33,6 +33,8 @@ pub(super) struct Execution<'a> {
     pub(super) command_id: String,
     /// Values that must not stand in a message.
     pub(super) hide: &'a [&'a str],
+    /// What it carries besides the command; no message may quote it.
+    pub(super) contents: &'a [&'a [u8]],
 }
 
 /// How following an execution ended.
@@ -73,7 +75,14 @@ impl<'a> Execution<'a> {
             operation,
             command_id: Uuid::now_v7().to_string(),
             hide,
+            contents: &[],
         }
+    }
+
+    /// What the call carries besides the command; no error may quote it.
+    pub(super) fn carrying(mut self, contents: &'a [&'a [u8]]) -> Self {
+        self.contents = contents;
+        self
     }
 
     /// Starts `command`, once, and waits for its end until `deadline`.
@@ -88,7 +97,8 @@ impl<'a> Execution<'a> {
             Ok(request) => request,
             Err(error) => return End::Failed(error.during(self.operation)),
         };
-        let context = self.context(&request);
+        let contents = [self.contents, &[command.as_bytes()]].concat();
+        let context = self.context(&request).carrying(&contents);
         let mut reply = self.connection.dispatch(request);
         let answer = tokio::select! {
             biased;
@@ -193,6 +203,7 @@ impl<'a> Execution<'a> {
             .context(self.operation, request)
             .about("sandbox", self.sandbox_id)
             .hiding(self.hide)
+            .carrying(self.contents)
     }
 
     fn closed(&self) -> Error {

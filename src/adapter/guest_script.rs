@@ -25,6 +25,7 @@ pub(super) enum ReadOut {
 
 impl Connection {
     /// Runs a script to its end and returns what it printed to standard output.
+    /// No error quotes the script or `contents`.
     ///
     /// # Errors
     /// Those of a mutation. A script that does not end within `limit` is
@@ -34,14 +35,15 @@ impl Connection {
         operation: &'static str,
         sandbox_id: &str,
         mut script: Wrapped,
+        contents: &[&[u8]],
         limit: Duration,
         call: &Call,
     ) -> Result<String> {
         let deadline = Instant::now() + limit;
         let uploads = Upload::script(&mut script).into_iter().collect();
-        self.upload_before(operation, sandbox_id, uploads, call)
+        self.upload_before(operation, sandbox_id, uploads, &[], call)
             .await?;
-        let execution = Execution::new(self, sandbox_id, operation, &[]);
+        let execution = Execution::new(self, sandbox_id, operation, &[]).carrying(contents);
         match execution.follow(&script.command, deadline, call).await {
             End::Completed(view) => Ok(view.stdout.unwrap_or_default().0),
             End::Stopped(Stop::Cancelled, _) => {
@@ -108,7 +110,7 @@ impl Connection {
             // Not the caller's signal: this is what follows when it has come.
             let call = Call::default();
             connection
-                .run_script(operation, &sandbox_id, script, TIDY_LIMIT, &call)
+                .run_script(operation, &sandbox_id, script, &[], TIDY_LIMIT, &call)
                 .await
         });
         timeout_at(until, task).await.ok()?.ok()?.ok()

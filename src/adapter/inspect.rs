@@ -33,8 +33,15 @@ impl Connection {
         Ok(view)
     }
 
+    /// What the provider says about a sandbox, as far as it may stand in a message.
+    pub(super) fn told(&self, sandbox_id: &str, text: Option<String>) -> Option<String> {
+        let values = self.memory().env_values(sandbox_id);
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        text.map(|text| answer::shorten(&self.secrets().redact(&text, &values)))
+    }
+
     /// The record of a view, with what this connection knows besides.
-    pub(super) fn record(&self, view: Devbox) -> SandboxRecord {
+    pub(super) fn record(&self, mut view: Devbox) -> SandboxRecord {
         if let Some(token) = view
             .tunnel
             .as_ref()
@@ -42,6 +49,8 @@ impl Connection {
         {
             self.secrets().learn(token);
         }
+        view.failure_reason = self.told(&view.id, view.failure_reason.take());
+        view.shutdown_reason = self.told(&view.id, view.shutdown_reason.take());
         let differences = self.memory().differences(&view);
         // Without the echo nothing is known: absent is not "internet".
         let policy = match &view.launch_parameters {

@@ -31,6 +31,7 @@ impl Upload {
 
 impl Connection {
     /// Uploads files side by side, each once, before a command that needs them.
+    /// No error quotes a file or shows a value of `hide`.
     ///
     /// # Errors
     /// `CANCELLED` and `CLOSED` with `submitted: false`, refusals as they are;
@@ -41,6 +42,7 @@ impl Connection {
         operation: &'static str,
         sandbox_id: &str,
         uploads: Vec<Upload>,
+        hide: &[&str],
         call: &Call,
     ) -> Result<()> {
         if uploads.is_empty() {
@@ -48,11 +50,14 @@ impl Connection {
         }
         let not_sent = |error: Error| error.with_outcome(|outcome| outcome.submitted = Some(false));
         let sending = uploads.into_iter().map(|upload| async move {
-            let request = files::upload(sandbox_id, &upload.path, upload.content);
+            let contents = [&upload.content[..]];
+            let request = files::upload(sandbox_id, &upload.path, upload.content.clone());
             let request = request.counted(upload.counter);
             let context = self
                 .context(operation, &request)
-                .about("sandbox", sandbox_id);
+                .about("sandbox", sandbox_id)
+                .hiding(hide)
+                .carrying(&contents);
             let answer = self.dispatch(request).await.map_err(|_| {
                 Error::internal("the task that sent a request ended early").during(operation)
             })?;

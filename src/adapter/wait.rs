@@ -80,7 +80,7 @@ impl Connection {
                     // An end is final, so a second look that disagrees shows a glitch.
                     let again = self.view(wait.operation, wait.id, call).await?;
                     if again.status == view.status {
-                        return Err(wait.ended(&again));
+                        return Err(wait.ended(&self.record(again)));
                     }
                 }
                 SandboxState::Running if wait.target == Target::Suspended && seen_suspending => {
@@ -140,16 +140,13 @@ impl Wait<'_> {
         )
     }
 
-    fn ended(&self, view: &Devbox) -> Error {
-        let status = view.status.as_deref().unwrap_or_default();
-        let reason = view
-            .failure_reason
-            .as_deref()
-            .or(view.shutdown_reason.as_deref());
+    fn ended(&self, record: &SandboxRecord) -> Error {
+        let status = &record.provider_state;
+        let reason = record.reason.as_ref();
         let shown = reason
             .map(|reason| format!(" ({reason})"))
             .unwrap_or_default();
-        let code = match sandbox_view::state(status) {
+        let code = match record.state {
             SandboxState::Failed => Code::SandboxFailed,
             _ => Code::NotRunning,
         };

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Secrets;
+use super::echo::without_echo;
 use crate::error::{Code, Error, Result};
 use crate::message::{Failure, Kind, Request, Response, Sent, What};
 
@@ -40,6 +41,8 @@ pub struct Context<'a> {
     pub secrets: &'a Secrets,
     /// What else must not, in this call: its environment values.
     pub also_hide: &'a [&'a str],
+    /// What must not be quoted: files, standard input, commands.
+    pub contents: &'a [&'a [u8]],
 }
 
 impl<'a> Context<'a> {
@@ -53,6 +56,7 @@ impl<'a> Context<'a> {
             resource: None,
             secrets,
             also_hide: &[],
+            contents: &[],
         }
     }
 
@@ -67,6 +71,13 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn hiding(mut self, values: &'a [&'a str]) -> Self {
         self.also_hide = values;
+        self
+    }
+
+    /// What the request carries, of which a message may quote nothing.
+    #[must_use]
+    pub fn carrying(mut self, contents: &'a [&'a [u8]]) -> Self {
+        self.contents = contents;
         self
     }
 
@@ -89,6 +100,11 @@ impl<'a> Context<'a> {
     /// Takes every secret out of a text.
     fn redact(&self, text: &str) -> String {
         self.secrets.redact(text, self.also_hide)
+    }
+
+    /// Takes every secret and every quotation out of what the provider says.
+    fn quote(&self, text: &str) -> String {
+        without_echo(&self.redact(text), self.contents)
     }
 
     /// The answer means nothing: for a mutation its result is unknown.
@@ -122,8 +138,8 @@ pub fn accept(response: Response, context: &Context<'_>) -> Result<Response> {
 pub fn parse<T: DeserializeOwned>(response: &Response, context: &Context<'_>) -> Result<T> {
     serde_json::from_slice(&response.body).map_err(|problem| {
         let shown = match response.head.content_type.as_str() {
-            "" => "no content type",
-            other => other,
+            "" => "no content type".to_owned(),
+            other => context.quote(other),
         };
         let mut message = format!(
             "Runloop answered {} with a body that could not be read ({shown}; {})",
@@ -135,7 +151,8 @@ pub fn parse<T: DeserializeOwned>(response: &Response, context: &Context<'_>) ->
             message.push_str(": ");
             message.push_str(&excerpt(&response.body, context));
         }
-        answered(context.meaningless(Code::Protocol, message), response)
+        let error = context.meaningless(Code::Protocol, message);
+        answered(error, response, context)
     })
 }
 
@@ -190,7 +207,7 @@ pub fn refusal(response: &Response, context: &Context<'_>) -> Error {
     } else {
         error
     };
-    answered(error, response)
+    answered(error, response, context)
 }
 
 /// The error of a call that got no answer.
@@ -233,12 +250,12 @@ fn unsubmitted(error: Error, context: &Context<'_>) -> Error {
     }
 }
 
-fn answered(error: Error, response: &Response) -> Error {
+fn answered(error: Error, response: &Response, context: &Context<'_>) -> Error {
     let head = &response.head;
     error
         .with_answer(
             head.status,
-            head.request_id.clone(),
+            head.request_id.as_deref().map(|id| context.redact(id)),
             head.retry_after_seconds,
         )
         .with_attempts(head.attempts)
@@ -257,7 +274,7 @@ fn provider_message(response: &Response, context: &Context<'_>) -> String {
             _ => None,
         });
     match text {
-        Some(text) => shorten(&context.redact(text)),
+        Some(text) => shorten(&context.quote(beginning(text))),
         // Value by value, because an escaped secret would not be recognised in the text.
         None => shorten(&hide(value, context).to_string()),
     }
@@ -265,11 +282,11 @@ fn provider_message(response: &Response, context: &Context<'_>) -> String {
 
 fn hide(value: Value, context: &Context<'_>) -> Value {
     match value {
-        Value::String(text) => Value::String(context.redact(&text)),
+        Value::String(text) => Value::String(context.quote(beginning(&text))),
         Value::Array(items) => items.into_iter().map(|item| hide(item, context)).collect(),
         Value::Object(pairs) => pairs
             .into_iter()
-            .map(|(key, item)| (context.redact(&key), hide(item, context)))
+            .map(|(key, item)| (context.quote(&key), hide(item, context)))
             .collect(),
         other => other,
     }
@@ -280,11 +297,19 @@ fn excerpt(body: &[u8], context: &Context<'_>) -> String {
     let text = String::from_utf8_lossy(examined);
     match text.trim() {
         "" => "no message".to_owned(),
-        text => shorten(&context.redact(text)),
+        text => shorten(&context.quote(text)),
     }
 }
 
-fn shorten(text: &str) -> String {
+/// As much of a text as is looked at.
+fn beginning(text: &str) -> &str {
+    let end = text.floor_char_boundary(MAX_EXAMINED_BYTES);
+    text.get(..end).unwrap_or(text)
+}
+
+/// At most 500 characters of what a provider says.
+#[must_use]
+pub fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),

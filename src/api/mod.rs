@@ -8,6 +8,7 @@ pub mod accounts;
 pub mod answer;
 pub mod blueprints;
 pub mod devboxes;
+pub mod echo;
 pub mod executions;
 pub mod files;
 pub mod path;

@@ -76,8 +76,10 @@ impl Connection {
             counter: None,
         }));
         let hide: Vec<&str> = request.env.values().map(String::as_str).collect();
+        let contents: Vec<&[u8]> = request.stdin.iter().map(|stdin| &stdin[..]).collect();
         let exec = Exec {
-            execution: Execution::new(self, &request.sandbox_id, OPERATION, &hide),
+            execution: Execution::new(self, &request.sandbox_id, OPERATION, &hide)
+                .carrying(&contents),
             nonce,
             working_directory: request.cwd.as_deref(),
             max_output_bytes: command.max_output_bytes,
@@ -109,7 +111,7 @@ impl Exec<'_> {
     ) -> Result<Output> {
         let (connection, sandbox_id) = (self.execution.connection, self.execution.sandbox_id);
         if let Err(error) = connection
-            .upload_before(OPERATION, sandbox_id, uploads, call)
+            .upload_before(OPERATION, sandbox_id, uploads, self.execution.hide, call)
             .await
         {
             return Err(self.withdraw(error).await);

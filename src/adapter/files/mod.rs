@@ -92,7 +92,7 @@ impl Connection {
         let nonce = nonce();
         let script = probe_file(path, &nonce).map_err(|reason| unrepresentable(&reason))?;
         let text = self
-            .run_script(operation, sandbox_id, script, SCRIPT_LIMIT, call)
+            .run_script(operation, sandbox_id, script, &[], SCRIPT_LIMIT, call)
             .await?;
         let probe = read_probe(&text, path, &nonce).map_err(|reason| {
             let message = format!("{path:?} could not be looked at: {reason}");
@@ -181,11 +181,12 @@ impl Connection {
                     content: content.clone(),
                     counter: call.progress.counter(Phase::Uploading, bytes),
                 };
-                self.upload_before(operation, sandbox_id, vec![upload], call)
+                self.upload_before(operation, sandbox_id, vec![upload], &[], call)
                     .await?;
                 call.progress.tell(Phase::Finishing, bytes, bytes);
             }
-            self.run_script(operation, sandbox_id, script, SCRIPT_LIMIT, call)
+            let contents = [&content[..]];
+            self.run_script(operation, sandbox_id, script, &contents, SCRIPT_LIMIT, call)
                 .await
         };
         match written.await {

@@ -72,7 +72,7 @@ impl Connection {
         })?;
         let values: Vec<&str> = request.env.values().map(String::as_str).collect();
         let uploads = Upload::script(&mut wrapped).into_iter().collect();
-        self.upload_before(OPERATION, &request.sandbox_id, uploads, call)
+        self.upload_before(OPERATION, &request.sandbox_id, uploads, &values, call)
             .await?;
         let command_id = Uuid::now_v7().to_string();
         let mut target = Target {
@@ -88,10 +88,12 @@ impl Connection {
             &command_id,
             OPTIMISTIC_SECONDS,
         )?;
+        let contents = [wrapped.command.as_bytes()];
         let context = self
             .context(OPERATION, &start)
             .about("sandbox", &request.sandbox_id)
-            .hiding(&values);
+            .hiding(&values)
+            .carrying(&contents);
         let answer = self.submit(start.clone(), &context, call);
         tokio::pin!(answer);
         let answer = tokio::select! {
