@@ -1,6 +1,7 @@
 /** A client on a fresh in-memory provider, closed when the test ends. */
 
 import { Beachside } from "beachside";
+import { assertKept } from "./leaks.mjs";
 import { memoryAdapter } from "./memory-adapter.mjs";
 
 export async function memoryClient(t, options = {}) {
@@ -12,11 +13,12 @@ export async function memoryClient(t, options = {}) {
   return { client, ...memory };
 }
 
-/** The error that a promise rejects with; `what` names it where it does not. */
+/** The error that a promise rejects with, which shows no secret; `what` names it where it does not. */
 export async function rejection(promise, what = "the call") {
   try {
     await promise;
   } catch (error) {
+    assertKept(error, what);
     return error;
   }
   throw new Error(`${what} should have been rejected`);

@@ -2,9 +2,10 @@
 
 import { runloop } from "@beachside/runloop";
 import { Beachside } from "beachside";
+import { keepSecret } from "./leaks.mjs";
 import { startSimulator } from "./simulator.mjs";
 
-export const KEY = "ak_test_secret_key_1234567890";
+export const KEY = keepSecret("the API key", "ak_test_secret_key_1234567890");
 
 /** A simulator that ends with the test. */
 export async function simulator(t, options = {}) {
