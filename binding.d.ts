@@ -2,14 +2,6 @@
 /* eslint-disable */
 
 /**
- * Which binding artifact the generated loader actually loaded: `'native'` for
- * a native addon, otherwise the `platformArchABI` of the WASI flavor. Every
- * flavor napi-rs can build is listed, because `NAPI_RS_NATIVE_LIBRARY_PATH`
- * can point the loader at a WASI artifact this package does not build itself.
- */
-export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
-
-/**
  * Stops every call that was started with it. The loader makes one for each
  * `AbortSignal` in use, so that the signal carries one listener.
  */
@@ -139,10 +131,19 @@ export interface OutputPiece {
   text: string
 }
 
-/** Takes the client's error classes. The loader calls it once for each environment. */
-export declare function register(beachsideError: new (message: string, details: any) => object, unsupportedFeatureError: new (message: string, details: any) => object): void
+/**
+ * Takes the client's error classes. The loader calls it once for each environment,
+ * and says its own version: one of another version may read records wrongly.
+ *
+ * # Errors
+ * When the loader is of another version than this binary.
+ */
+export declare function register(beachsideError: new (message: string, details: any) => object, unsupportedFeatureError: new (message: string, details: any) => object, loaderVersion: string): void
 
 export interface UnmetRequirement {
   requirement: string
   reason: string
 }
+
+/** The version of this binary. The loader takes a binary of its own version only. */
+export declare const VERSION: string

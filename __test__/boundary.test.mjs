@@ -18,7 +18,7 @@ const runner = fileURLToPath(new URL("boundary/run.mjs", import.meta.url));
 async function scenario(file, name) {
   assert.ok(existsSync(addon), `No addon at ${addon}: run "npm run build:hooks" first.`);
   const flags = typeof Bun === "undefined" ? ["--expose-gc"] : [];
-  const env = { NAPI_RS_NATIVE_LIBRARY_PATH: addon };
+  const env = { BEACHSIDE_RUNLOOP_ADDON: addon };
   const started = Date.now();
   const ended = await program([...flags, runner, `./${file}.mjs`, name], { env, timeout: 100_000 });
   return { ...ended, milliseconds: Date.now() - started };

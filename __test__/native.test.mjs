@@ -160,7 +160,7 @@ test("without a binary the import works, and connect rejects with NATIVE_BINARY_
       console.log(JSON.stringify({ ours, code, message, tried: cause instanceof Error }));
     });
   `;
-  const env = { NAPI_RS_NATIVE_LIBRARY_PATH: "/nowhere/runloop.node" };
+  const env = { BEACHSIDE_RUNLOOP_ADDON: "/nowhere/runloop.node" };
   const { stdout, stderr } = await program(["-e", script], { env });
   assert.equal(stderr, "");
   const { message, ...rest } = JSON.parse(stdout);

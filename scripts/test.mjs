@@ -5,7 +5,7 @@
  *   node scripts/test.mjs bun [file...]            bun test
  *
  * Without files it takes every *.test.mjs below __test__/; what shows the
- * simulator or the command line runs on this Node only.
+ * simulator, the command line or the packages runs on this Node only.
  */
 
 import { spawnSync } from "node:child_process";
@@ -17,7 +17,9 @@ import { filesBelow, root } from "./files.mjs";
 const TEST_TIMEOUT_MS = Number(process.env.TEST_SCALE ?? 1) > 1 ? 1_200_000 : 120_000;
 
 /** What shows something else than the addon. */
-const HERE_ONLY = [path.join("__test__", "fidelity"), path.join("__test__", "cli.test.mjs")];
+const HERE_ONLY = ["fidelity", "packages", "cli.test.mjs", "typescript.test.mjs"].map((name) =>
+  path.join("__test__", name),
+);
 
 const [runtime, ...rest] = process.argv.slice(2);
 const version = runtime === "node" && /^\d+$/.test(rest[0] ?? "") ? rest.shift() : undefined;

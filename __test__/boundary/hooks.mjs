@@ -2,7 +2,7 @@
  * The addon that has the test hooks, under the loader that is shipped.
  *
  * Scenarios import this in a process of their own (run.mjs), in which
- * NAPI_RS_NATIVE_LIBRARY_PATH names the addon.
+ * BEACHSIDE_RUNLOOP_ADDON names the addon.
  */
 
 import assert from "node:assert/strict";

@@ -8,6 +8,7 @@ use napi::bindgen_prelude::{Either, FnArgs, Function, FunctionRef, Uint8Array, U
 use napi::{Env, JsError};
 use napi_derive::napi;
 
+use super::VERSION;
 use super::environment::Environment;
 use crate::error::{Code, Error, Killed, Outcome, PartialOutput};
 
@@ -64,7 +65,11 @@ pub struct AdapterOutcome {
     pub output_unavailable: Option<bool>,
 }
 
-/// Takes the client's error classes. The loader calls it once for each environment.
+/// Takes the client's error classes. The loader calls it once for each environment,
+/// and says its own version: one of another version may read records wrongly.
+///
+/// # Errors
+/// When the loader is of another version than this binary.
 #[napi(catch_unwind)]
 pub fn register(
     env: &Env,
@@ -72,7 +77,13 @@ pub fn register(
     beachside_error: Function<'_, FnArgs<(String, ErrorDetails)>, Unknown<'static>>,
     #[napi(ts_arg_type = "new (message: string, details: any) => object")]
     unsupported_feature_error: Function<'_, FnArgs<(String, ErrorDetails)>, Unknown<'static>>,
+    loader_version: String,
 ) -> napi::Result<()> {
+    if loader_version != VERSION {
+        return Err(napi::Error::from_reason(format!(
+            "This binary is version {VERSION}, and its loader is {loader_version}."
+        )));
+    }
     let classes = ErrorClasses {
         any: beachside_error.create_ref()?,
         unsupported: unsupported_feature_error.create_ref()?,

@@ -39,6 +39,10 @@ use napi_derive::napi;
 
 use environment::Environment;
 
+/// The version of this binary. The loader takes a binary of its own version only.
+#[napi]
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Runs once for each environment that loads the addon.
 #[napi(module_exports)]
 pub fn init(_exports: Object<'_>, env: Env) -> napi::Result<()> {
