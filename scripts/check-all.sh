@@ -16,7 +16,9 @@ run cargo fmt --all --check
 run cargo clippy --locked --workspace --all-targets -- -D warnings
 run cargo clippy --locked --lib --features test-hooks -- -D warnings
 run cargo check --locked --no-default-features
+run env RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 run npm run --silent check
+run npm run --silent docs
 
 if cargo nextest --version >/dev/null 2>&1; then
   run cargo nextest run --locked --workspace

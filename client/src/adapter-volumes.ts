@@ -25,8 +25,11 @@ export interface AdapterVolumes {
     request: { readonly markers: Markers; readonly name: string },
     call?: Call,
   ): Promise<VolumeRecord>;
+  /** Rejects with `NOT_FOUND` where the provider no longer knows it. */
   inspect(request: OfVolume, call?: Call): Promise<VolumeRecord>;
+  /** One page, in the order of the provider. */
   list(request: PageRequest, call?: Call): Promise<Page<VolumeRecord>>;
+  /** Submits, once. `alreadyGone`: there was nothing to delete. */
   delete(request: OfVolume, call?: Call): Promise<{ readonly alreadyGone: boolean }>;
   /** Reads only; a bounded number of pages. */
   find(request: FindRequest, call?: Call): Promise<FindResult<VolumeRecord>>;

@@ -160,6 +160,7 @@ export interface CreateSandboxRequest {
   readonly region?: string;
 }
 
+/** Which page of a list. */
 export interface PageRequest {
   /** Items per page; the adapter caps it at the provider's maximum. */
   readonly limit: number;
@@ -167,6 +168,7 @@ export interface PageRequest {
   readonly cursor?: string;
 }
 
+/** One page of a list. */
 export interface Page<Item> {
   readonly items: readonly Item[];
   /** `null` on the last page. */
@@ -175,6 +177,7 @@ export interface Page<Item> {
   readonly coverage: { readonly complete: boolean; readonly reason?: string };
 }
 
+/** A command to run to its end. */
 export interface ExecRequest {
   readonly sandboxId: string;
   /** An array is argv, a string is shell text. */
@@ -189,6 +192,7 @@ export interface ExecRequest {
   readonly maxOutputBytes?: number;
 }
 
+/** How a command ended, whatever its exit code. Bytes are what the command wrote, cut at `maxOutputBytes`. */
 export interface ExecRecord {
   readonly exitCode: number;
   readonly stdout: Uint8Array;
@@ -201,6 +205,7 @@ export interface ExecRecord {
   readonly durationMs: number;
 }
 
+/** A command to start and leave running, with live output. */
 export interface StartRequest {
   readonly sandboxId: string;
   readonly command: string | readonly string[];
@@ -208,6 +213,7 @@ export interface StartRequest {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** A process that was started before, here or by another program. */
 export interface OpenProcessRequest {
   readonly sandboxId: string;
   readonly processId: string;
@@ -216,6 +222,7 @@ export interface OpenProcessRequest {
   readonly stderrOffset?: number;
 }
 
+/** Text that a process wrote, in the order in which it arrived. A piece is no line. */
 export interface OutputPiece {
   readonly stream: "stdout" | "stderr";
   readonly text: string;
@@ -229,6 +236,7 @@ export interface OutputReader {
   cancel(): void;
 }
 
+/** How a live process ended. */
 export interface ProcessExit {
   readonly exitCode: number;
   /** Whether everything that the process wrote was received. */
@@ -238,8 +246,11 @@ export interface ProcessExit {
 /** A command with live output. */
 export interface AdapterProcess {
   readonly id: string;
+  /** A view of its own from the offset at which the process was opened; several may read at once. */
   read(which: "stdout" | "stderr" | "output"): OutputReader;
+  /** Waits, by reading only, until the process has ended. Repeatable. */
   wait(call?: Call): Promise<ProcessExit>;
+  /** Asks once. `exitCode` is `null` while it runs. */
   status(call?: Call): Promise<{
     readonly state: "running" | "exited";
     readonly exitCode: number | null;
@@ -257,6 +268,7 @@ export interface AdapterProcess {
   offsets(): { readonly stdout: number; readonly stderr: number };
 }
 
+/** A file to write, in place of what is there. */
 export interface WriteFileRequest {
   readonly sandboxId: string;
   readonly path: string;
@@ -266,6 +278,7 @@ export interface WriteFileRequest {
   readonly mode?: number;
 }
 
+/** Where a port of a sandbox is reached from outside. */
 export interface PreviewRecord {
   readonly url: string;
   readonly access: "protected" | "public";
@@ -273,6 +286,7 @@ export interface PreviewRecord {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** A snapshot as the provider reports it. */
 export interface SnapshotRecord {
   readonly id: string;
   readonly state: "creating" | "ready" | "failed" | "deleted" | "unknown";
@@ -288,6 +302,7 @@ export interface SnapshotRecord {
   readonly labels?: Readonly<Record<string, string>> | null;
 }
 
+/** A snapshot to take of a sandbox. */
 export interface CaptureRequest {
   readonly sandboxId: string;
   readonly markers: Markers;
@@ -300,6 +315,7 @@ export interface FindRequest {
   readonly sourceSandboxId?: string;
 }
 
+/** What a search found. Only one that is `complete` shows that nothing was made. */
 export interface FindResult<Item> {
   /** Every item whose markers are exactly these. */
   readonly matches: readonly Item[];
@@ -322,33 +338,44 @@ export interface AdapterConnection {
     request: OfSandbox & { readonly state: "running" | "suspended" | "destroyed" },
     call?: Call,
   ): Promise<SandboxRecord>;
+  /** Rejects with `NOT_FOUND` where the provider no longer knows it. */
   inspectSandbox(request: OfSandbox, call?: Call): Promise<SandboxRecord>;
+  /** One page, in the order of the provider. `state` is filtered before the page is cut, where the provider can. */
   listSandboxes(
     request: PageRequest & { readonly state?: SandboxState },
     call?: Call,
   ): Promise<Page<SandboxRecord>>;
   /** Submits, once; `waitForSandbox` observes. `alreadyThere`: nothing was to be done. */
   suspendSandbox(request: OfSandbox, call?: Call): Promise<{ readonly alreadyThere: boolean }>;
+  /** Submits, once; `waitForSandbox` observes. `alreadyThere`: it runs already. */
   resumeSandbox(request: OfSandbox, call?: Call): Promise<{ readonly alreadyThere: boolean }>;
   /** Submits, once; `waitForSandbox` observes. */
   destroySandbox(request: OfSandbox, call?: Call): Promise<{ readonly alreadyGone: boolean }>;
 
+  /** Resolves whatever the exit code. Sent once; a lost answer is `OUTCOME_UNKNOWN`. */
   exec(request: ExecRequest, call?: Call): Promise<ExecRecord>;
+  /** Resolves when the provider has started it. Sent once. */
   startProcess(request: StartRequest, call?: Call): Promise<AdapterProcess>;
+  /** Sends nothing that changes the process. Rejects with `NOT_FOUND` where it is not known. */
   openProcess(request: OpenProcessRequest, call?: Call): Promise<AdapterProcess>;
 
+  /** The whole file. Rejects with `FILE_ERROR` and a reason, for example `not_found`. */
   readFile(request: OfSandbox & { readonly path: string }, call?: Call): Promise<Uint8Array>;
   /** Replaces the file in one step. */
   writeFile(request: WriteFileRequest, call?: Call): Promise<void>;
 
+  /** Makes the port reachable, or finds that it is. `port` is 1 to 65,535; nothing needs to listen there yet. */
   preview(request: OfSandbox & { readonly port: number }, call?: Call): Promise<PreviewRecord>;
 
   /** Submits, once, and resolves with the provider's first answer. */
   captureSnapshot(request: CaptureRequest, call?: Call): Promise<SnapshotRecord>;
   /** Waits, by reading only, until the snapshot is ready. Repeatable. */
   waitForSnapshot(request: OfSnapshot, call?: Call): Promise<SnapshotRecord>;
+  /** Rejects with `NOT_FOUND` where the provider no longer knows it. */
   inspectSnapshot(request: OfSnapshot, call?: Call): Promise<SnapshotRecord>;
+  /** One page, in the order of the provider. */
   listSnapshots(request: PageRequest, call?: Call): Promise<Page<SnapshotRecord>>;
+  /** Submits, once. `alreadyGone`: there was nothing to delete. */
   deleteSnapshot(request: OfSnapshot, call?: Call): Promise<{ readonly alreadyGone: boolean }>;
 
   /** Only where `capabilities().volumes` says that it is supported. */
@@ -356,6 +383,7 @@ export interface AdapterConnection {
 
   /** Reads only; a bounded number of pages. */
   findSandboxes(request: FindRequest, call?: Call): Promise<FindResult<SandboxRecord>>;
+  /** Reads only; a bounded number of pages. */
   findSnapshots(request: FindRequest, call?: Call): Promise<FindResult<SnapshotRecord>>;
 
   /** Ends the connection: reads reject with `CLOSED`, mutations in flight with `OUTCOME_UNKNOWN`. */

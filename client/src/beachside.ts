@@ -57,6 +57,15 @@ export interface ConnectOptions extends ConnectionOptions {
   readonly config?: object | undefined;
 }
 
+/**
+ * Where everything begins: `Beachside.connect(adapter)`.
+ *
+ * ```js
+ * const client = await Beachside.connect(runloop({ apiKey: process.env.RUNLOOP_API_KEY }));
+ * const answer = await client.sandboxes.with({}, async (box) => box.exec(["echo", "hi"]));
+ * await client.close();
+ * ```
+ */
 export const Beachside = Object.freeze({ connect });
 
 /**
@@ -143,7 +152,18 @@ function isAdapter(value: unknown): value is Adapter {
   return typeof like === "object" && typeof like?.connect === "function";
 }
 
-/** A connection to one account of a provider. */
+/**
+ * A connection to one account of a provider. From `Beachside.connect`.
+ *
+ * ```js
+ * const client = await Beachside.connect(runloop({ apiKey }));
+ * try {
+ *   await client.sandboxes.with({}, (box) => box.exec(["uname", "-a"]));
+ * } finally {
+ *   await client.close();
+ * }
+ * ```
+ */
 export class BeachsideClient {
   /** What every reference of this connection belongs to. */
   readonly scope: Scope;

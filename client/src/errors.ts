@@ -110,7 +110,19 @@ const PLAIN_FIELDS = [
 
 const HIDDEN_FIELDS = ["stdout", "stderr", "result"] as const;
 
-/** Every failure of this library. `code` says what kind it is. */
+/**
+ * Every failure of this library. `code` says what kind it is, `outcome` what is
+ * known of a mutation that did not end with an ordinary result.
+ *
+ * ```js
+ * try {
+ *   await client.sandboxes.create();
+ * } catch (error) {
+ *   if (!isBeachsideError(error)) throw error;
+ *   if (error.code === "OUTCOME_UNKNOWN") await client.recover(error.outcome.operation);
+ * }
+ * ```
+ */
 export class BeachsideError extends Error {
   declare readonly code: ErrorCode;
   /** The adapter's provider, for example `runloop`. */
@@ -164,7 +176,17 @@ export class BeachsideError extends Error {
   }
 }
 
-/** The provider, or its adapter, cannot do what was asked. Nothing was sent. */
+/**
+ * The provider, or its adapter, cannot do what was asked. Nothing was sent.
+ *
+ * ```js
+ * try {
+ *   await client.volumes.create({ name: "cache" });
+ * } catch (error) {
+ *   if (error instanceof UnsupportedFeatureError) console.log(error.feature, error.unmetRequirements);
+ * }
+ * ```
+ */
 export class UnsupportedFeatureError extends BeachsideError {
   declare readonly code: "UNSUPPORTED";
   /** The missing feature, for example `volumes`. */

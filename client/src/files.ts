@@ -87,7 +87,14 @@ export async function writeFile(
   });
 }
 
-/** `box.files`: operations on directories and names, where the provider has them. */
+/**
+ * `box.files`: operations on directories and names, where the provider has
+ * them. Runloop has none: each call is `UNSUPPORTED`, and a command does it.
+ *
+ * ```js
+ * await box.exec(["mkdir", "-p", "/tmp/build"]);
+ * ```
+ */
 export class SandboxFiles {
   readonly #connection: Connection;
 

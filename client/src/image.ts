@@ -6,6 +6,14 @@
 import type { ImageSpec } from "./adapter.js";
 import { invalid, isRecord, text } from "./arguments.js";
 
+/**
+ * What sandboxes start from, as the `image` of the settings. Which kinds there
+ * are is the provider's to say: `capabilities().images`.
+ *
+ * ```js
+ * const adapter = runloop({ apiKey, image: Image.prepared("my-blueprint") });
+ * ```
+ */
 export const Image = Object.freeze({
   /** An image that the provider has already, by name or id. */
   prepared(name: string): ImageSpec {

@@ -3,7 +3,7 @@
  * there on. Nothing is requested before it is awaited or iterated.
  */
 
-import type { Page as AdapterPage, Call, PageRequest } from "./adapter.js";
+import type { Call, Page, PageRequest } from "./adapter.js";
 import { isRecord, number, text } from "./arguments.js";
 import { type Connection, cancelled } from "./connection.js";
 import { BeachsideError } from "./errors.js";
@@ -22,18 +22,16 @@ export interface ListOptions extends CallOptions {
   readonly cursor?: string | undefined;
 }
 
-/** One page of a list. */
-export interface Page<Item> {
-  readonly items: readonly Item[];
-  /** Where the next page starts; `null` on the last one. */
-  readonly cursor: string | null;
-  /** Whether the page says everything that it should, and what may be missing where not. */
-  readonly coverage: { readonly complete: boolean; readonly reason?: string };
-}
+export type { Page };
 
 /**
  * A list. `await` it for one page; `for await` it for every item from its
  * first page on, requesting pages as they are needed.
+ *
+ * ```js
+ * const { items, cursor } = await client.sandboxes.list({ limit: 50 });
+ * for await (const each of client.sandboxes.list()) console.log(each.state);
+ * ```
  */
 export class List<Item> implements PromiseLike<Page<Item>>, AsyncIterable<Item> {
   readonly #source: Source<Item>;
@@ -57,12 +55,14 @@ export class List<Item> implements PromiseLike<Page<Item>>, AsyncIterable<Item> 
     return this.#first().then(onFulfilled, onRejected);
   }
 
+  /** As of the promise of the first page. */
   catch<B = never>(
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<Page<Item> | B> {
     return this.#first().catch(onRejected);
   }
 
+  /** As of the promise of the first page. */
   finally(onFinally?: (() => void) | null): Promise<Page<Item>> {
     return this.#first().finally(onFinally);
   }
@@ -126,7 +126,7 @@ export interface Listing<Record, Item, Key extends string> {
     page: PageRequest,
     given: { readonly [K in Key]?: unknown },
     call: Call,
-  ): Promise<AdapterPage<Record>>;
+  ): Promise<Page<Record>>;
   item(record: Record): Item;
 }
 

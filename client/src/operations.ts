@@ -61,7 +61,15 @@ export interface MutationOptions extends CallOptions {
   readonly onSubmit?: ((reference: OperationReference) => unknown) | undefined;
 }
 
-/** A mutation that was submitted. */
+/**
+ * A mutation that was submitted.
+ *
+ * ```js
+ * const operation = await client.sandboxes.submitCreate();
+ * saveSomewhere(operation.reference);
+ * const box = await operation.wait();
+ * ```
+ */
 export interface Operation<Result> {
   /** Plain JSON that names this submission, for `client.recover()`. */
   readonly reference: OperationReference;

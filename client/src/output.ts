@@ -8,7 +8,13 @@
 import type { OutputPiece, OutputReader } from "./adapter.js";
 import type { Connection } from "./connection.js";
 
-/** Text as it arrives, in pieces of any size. Each iteration is a view of its own. */
+/**
+ * Text as it arrives, in pieces of any size. Each iteration is a view of its own.
+ *
+ * ```js
+ * for await (const text of process.stdout) console.log(text);
+ * ```
+ */
 export class TextStream implements AsyncIterable<string> {
   readonly #open: () => AsyncIterator<string, undefined>;
 
@@ -17,6 +23,7 @@ export class TextStream implements AsyncIterable<string> {
     this.#open = () => new PieceIterator(connection, read(), (piece) => piece.text);
   }
 
+  /** A reading of its own, from the same start. It rejects with the error that ended the stream, after what arrived. */
   [Symbol.asyncIterator](): AsyncIterator<string, undefined> {
     return this.#open();
   }
@@ -33,6 +40,10 @@ export class TextStream implements AsyncIterable<string> {
  * Both streams, in the order in which they arrived: `{ stream, text }`, where
  * `stream` is `"stdout"` or `"stderr"`. The order between the two is that of
  * arrival, not of writing. Each iteration is a view of its own.
+ *
+ * ```js
+ * for await (const { stream, text } of process.output) console.log(stream, text);
+ * ```
  */
 export class OutputStream implements AsyncIterable<OutputPiece> {
   readonly #open: () => AsyncIterator<OutputPiece, undefined>;
@@ -42,6 +53,7 @@ export class OutputStream implements AsyncIterable<OutputPiece> {
     this.#open = () => new PieceIterator(connection, read(), (piece) => piece);
   }
 
+  /** A reading of its own, from the same start. It rejects with the error that ended the stream, after what arrived. */
   [Symbol.asyncIterator](): AsyncIterator<OutputPiece, undefined> {
     return this.#open();
   }

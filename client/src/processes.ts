@@ -34,7 +34,17 @@ export interface OpenProcessOptions extends CallOptions {
   readonly stderrOffset?: number | undefined;
 }
 
-/** `box.processes`. */
+/**
+ * `box.processes`: commands that go on while you do something else.
+ *
+ * ```js
+ * const process = await box.processes.start({
+ *   command: "python3 -m http.server 8000",
+ *   output: { mode: "stream", format: "text" },
+ * });
+ * await box.waitForPort(8000);
+ * ```
+ */
 export class Processes {
   readonly #connection: Connection;
   readonly #sandbox: SandboxReference;
@@ -125,7 +135,15 @@ export class Processes {
   }
 }
 
-/** A command with live output. */
+/**
+ * A command with live output. Leaving it alone does not end it; `terminate()`
+ * does, and `detach()` lets go of it.
+ *
+ * ```js
+ * for await (const text of process.stdout) console.log(text);
+ * const { exitCode } = await process.wait();
+ * ```
+ */
 export class ProcessHandle {
   /** Versioned JSON to save and to reopen with `box.processes.get()`. */
   readonly reference: ProcessReference;

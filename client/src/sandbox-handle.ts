@@ -62,7 +62,17 @@ export interface PowerResult {
   readonly alreadyThere: boolean;
 }
 
-/** A sandbox. */
+/**
+ * A sandbox. The handle holds nothing open; `box.reference` is plain JSON that
+ * finds the sandbox again, in this program or another.
+ *
+ * ```js
+ * const box = await client.sandboxes.create();
+ * await box.writeFile("/tmp/name", "world", { overwrite: true });
+ * console.log((await box.exec("echo hello $(cat /tmp/name)")).stdoutText());
+ * await box.destroy();
+ * ```
+ */
 export class SandboxHandle {
   /** Versioned JSON to save and to reopen with `client.sandboxes.get()`. */
   readonly reference: SandboxReference;

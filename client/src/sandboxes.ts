@@ -52,6 +52,15 @@ const STATES: readonly SandboxState[] = [
   "unknown",
 ];
 
+/**
+ * `client.sandboxes`: making, finding and reopening sandboxes.
+ *
+ * ```js
+ * const box = await client.sandboxes.create({ lifecycle: { lifetimeSeconds: 600 } });
+ * for await (const { reference, state } of client.sandboxes.list()) console.log(reference.id, state);
+ * const again = await client.sandboxes.get(box.reference);
+ * ```
+ */
 export class Sandboxes {
   readonly #connection: Connection;
 

@@ -91,7 +91,16 @@ const RESTORE_KEYS = [
   "onProgress",
 ] as const;
 
-/** A snapshot. */
+/**
+ * A snapshot: what it is, restoring it, deleting it. From `box.snapshot()` or
+ * `client.snapshots`. Holds nothing open.
+ *
+ * ```js
+ * const { snapshot } = await box.snapshot();
+ * const copy = await snapshot.restore();
+ * await snapshot.delete();
+ * ```
+ */
 export class SnapshotHandle {
   /** Versioned JSON to save and to reopen with `client.snapshots.get()`. */
   readonly reference: SnapshotReference;

@@ -9,6 +9,15 @@ import { validateResourceReference } from "./reference-checks.js";
 import type { ResourceReference, SnapshotReference } from "./references.js";
 import { SnapshotHandle, type SnapshotSummary, snapshotSummary } from "./snapshot-handle.js";
 
+/**
+ * `client.snapshots`: finding and reopening snapshots.
+ *
+ * ```js
+ * for await (const { reference, state } of client.snapshots.list()) {
+ *   if (state === "ready") await (await client.snapshots.get(reference)).restore();
+ * }
+ * ```
+ */
 export class Snapshots {
   readonly #connection: Connection;
 

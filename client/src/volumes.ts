@@ -40,6 +40,15 @@ export interface VolumeInfo {
   readonly ownership: Ownership;
 }
 
+/**
+ * `client.volumes`: storage that outlives sandboxes, where the provider has it.
+ * Runloop has none: each call is `UNSUPPORTED`.
+ *
+ * ```js
+ * const { volumes } = await client.capabilities();
+ * if (volumes.create.status === "supported") await client.volumes.create({ name: "cache" });
+ * ```
+ */
 export class Volumes {
   readonly #connection: Connection;
 
@@ -106,7 +115,14 @@ export class Volumes {
   }
 }
 
-/** A volume. */
+/**
+ * A volume. Mounted by giving `at()` to a new sandbox.
+ *
+ * ```js
+ * const volume = await client.volumes.create({ name: "cache" });
+ * const box = await client.sandboxes.create({ mounts: [volume.at("/cache")] });
+ * ```
+ */
 export class VolumeHandle {
   /** Versioned JSON to save and to reopen with `client.volumes.get()`. */
   readonly reference: VolumeReference;

@@ -30,6 +30,7 @@ export type ContractResult = {
 export interface ContractCase {
   /** A sentence of behaviour. */
   readonly name: string;
+  /** Rejects with an AssertionError, or with what the adapter threw, where the case does not hold. */
   run(harness: ContractHarness): Promise<ContractResult>;
 }
 

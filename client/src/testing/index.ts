@@ -9,7 +9,7 @@
  * import test from "node:test";
  * import { contractCases } from "@beachside/runloop/testing";
  *
- * for (const { name, run } of contractCases) test(name, () => run({ connect }));
+ * for (const { name, run } of contractCases) test(name, async () => void (await run({ connect })));
  * ```
  *
  * The sandboxes need a POSIX shell. Cases clean up what they made.

@@ -7,7 +7,7 @@
 //!
 //! A multi-threaded process cannot enter namespaces or fork safely, so the room has
 //! two halves. This half is asynchronous and holds no privilege; the other half
-//! ([`helper`]) is single-threaded processes that do as they are told over sockets:
+//! (`helper`) is single-threaded processes that do as they are told over sockets:
 //! one *keeper* a machine, one *init* a running Devbox.
 //!
 //! Start reading at [`Machine`], then [`Guest`].
