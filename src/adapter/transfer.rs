@@ -1,7 +1,11 @@
 //! Bytes into and out of a Devbox, at paths that only this adapter uses.
 
+use std::pin::pin;
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::future::join_all;
+use tokio::time::timeout;
 
 use super::{Call, Connection};
 use crate::api::answer::{accept, unanswered};
@@ -9,6 +13,9 @@ use crate::api::files;
 use crate::error::{Code, Error, Result};
 use crate::observe::Counter;
 use crate::shell::Wrapped;
+
+/// How long a stopped call waits for its uploads to arrive.
+const LANDING_LIMIT: Duration = Duration::from_secs(1);
 
 /// A file to upload.
 pub(super) struct Upload {
@@ -36,7 +43,8 @@ impl Connection {
     /// # Errors
     /// `CANCELLED` and `CLOSED` with `submitted: false`, refusals as they are;
     /// a lost answer is `UNAVAILABLE`, because the command was not sent. A part
-    /// of the files may then be in the guest.
+    /// of the files may then be in the guest. A stopped call waits a moment for
+    /// what was sent; a file that may still arrive is among the leftovers.
     pub(super) async fn upload_before(
         &self,
         operation: &'static str,
@@ -48,6 +56,10 @@ impl Connection {
         if uploads.is_empty() {
             return Ok(());
         }
+        if let Some(error) = self.stopped(call, operation) {
+            return Err(error.with_outcome(|outcome| outcome.submitted = Some(false)));
+        }
+        let paths: Vec<String> = uploads.iter().map(|upload| upload.path.clone()).collect();
         let not_sent = |error: Error| error.with_outcome(|outcome| outcome.submitted = Some(false));
         let sending = uploads.into_iter().map(|upload| async move {
             let contents = [&upload.content[..]];
@@ -64,10 +76,18 @@ impl Connection {
             let answer = answer.map_err(|failure| unanswered(&failure, &context))?;
             accept(answer, &context).map(|_| ())
         });
-        let answers = self
-            .until_stopped(call, operation, join_all(sending))
-            .await
-            .map_err(not_sent)?;
+        let mut sending = pin!(join_all(sending));
+        let answers = match self.until_stopped(call, operation, &mut sending).await {
+            Ok(answers) => answers,
+            Err(error) => {
+                // A request that was sent arrives even when nobody waits for it: what
+                // the caller removes next would come back.
+                let landed =
+                    self.closed().is_cancelled() || timeout(LANDING_LIMIT, sending).await.is_ok();
+                let left = if landed { Vec::new() } else { paths };
+                return Err(not_sent(error).with_outcome(|outcome| outcome.leftovers = left));
+            }
+        };
         for answer in answers {
             let Err(error) = answer else { continue };
             let error = match error.code() {

@@ -137,7 +137,11 @@ impl Exec<'_> {
             return error;
         }
         let left = self.clean_up(Instant::now() + STOP_LIMIT).await;
-        error.with_outcome(|outcome| outcome.leftovers.extend(left))
+        error.with_outcome(|outcome| {
+            outcome.leftovers.extend(left);
+            outcome.leftovers.sort();
+            outcome.leftovers.dedup();
+        })
     }
 
     /// Looks once for an execution whose answer was lost: the outcome stays

@@ -183,8 +183,28 @@ async fn v23_f7_a_signal_kills_once_and_says_how_it_went() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn v23_a_signal_during_an_upload_takes_the_upload_back() {
-    let (connection, script) = connect([Step::Hang, cleaned()]).await;
+async fn v23_a_signal_during_an_upload_waits_for_it_and_takes_it_back() {
+    let arrives = Step::json(200, "{}").after(Duration::from_millis(1500));
+    let (error, script) = stopped_upload(arrives).await;
+    assert_eq!(error.outcome().leftovers, [""; 0]);
+    assert_eq!(script.lines(), [UPLOAD, EXECUTE]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn v23_an_upload_that_may_still_arrive_is_a_leftover() {
+    let started = Instant::now();
+    let (error, script) = stopped_upload(Step::Hang).await;
+    assert!(started.elapsed() < Duration::from_millis(2500));
+    let [left] = &error.outcome().leftovers[..] else {
+        panic!("{:?}", error.outcome().leftovers);
+    };
+    assert!(left.starts_with("/tmp/beachside-stdin-"), "{left}");
+    assert_eq!(script.lines(), [UPLOAD, EXECUTE]);
+}
+
+/// A command with input, of which the signal comes a second after its upload began.
+async fn stopped_upload(upload: Step) -> (Error, Arc<Scripted>) {
+    let (connection, script) = connect([upload, cleaned()]).await;
     let mut request = request(json!({}));
     request.stdin = Some(Bytes::from_static(b"x"));
     let error = cancelled(&connection, &request, Duration::from_secs(1))
@@ -194,8 +214,7 @@ async fn v23_a_signal_during_an_upload_takes_the_upload_back() {
         (error.code(), error.outcome().submitted),
         (Code::Cancelled, Some(false))
     );
-    assert_eq!(error.outcome().leftovers, [""; 0]);
-    assert_eq!(script.lines(), [UPLOAD, EXECUTE]);
+    (error, script)
 }
 
 #[tokio::test(start_paused = true)]
