@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -33,7 +32,7 @@ impl Spawn {
     pub fn new(script: impl Into<String>) -> Self {
         Self {
             script: script.into(),
-            stdin: Stdin::Null,
+            ..Self::default()
         }
     }
 }
@@ -85,7 +84,6 @@ pub(super) struct ProcessShared {
     pub(super) stderr: Spool,
     pub(super) state: watch::Sender<ProcessState>,
     target: Mutex<Option<Target>>,
-    cancelled: AtomicBool,
     stdin: tokio::sync::Mutex<Option<pipe::Sender>>,
 }
 
@@ -113,7 +111,6 @@ impl Process {
                 stderr: Spool::new(),
                 state: watch::Sender::new(state),
                 target: Mutex::new(None),
-                cancelled: AtomicBool::new(false),
                 stdin: tokio::sync::Mutex::new(None),
             }),
         }
@@ -174,14 +171,16 @@ impl Process {
     }
 
     /// Sends SIGKILL. Whether there was anything to kill: a command that waits in a queue
-    /// is taken out of it (code 137), one that has finished is left alone, and so is one
-    /// of a named shell whose code is known, because its shell may run the next.
+    /// ends at once with 137 and never runs, one that has finished is left alone, and so
+    /// is one of a named shell whose code is known, because its shell may run the next.
     ///
     /// # Errors
     ///
     /// [`GuestError::System`] when the system refuses.
     pub async fn kill(&self, scope: KillScope) -> Result<bool, GuestError> {
-        self.shared.cancelled.store(true, Ordering::SeqCst);
+        if self.finish_unstarted(KILLED) {
+            return Ok(true);
+        }
         self.signal(libc::SIGKILL, scope).await
     }
 
@@ -196,9 +195,7 @@ impl Process {
 
     async fn signal(&self, signal: i32, scope: KillScope) -> Result<bool, GuestError> {
         match self.state() {
-            // Whoever starts it looks first whether it was cancelled.
-            ProcessState::Queued => return Ok(self.is_cancelled()),
-            ProcessState::Finished(_) => return Ok(false),
+            ProcessState::Queued | ProcessState::Finished(_) => return Ok(false),
             ProcessState::Running | ProcessState::Exited(_) => {}
         }
         let target = lock(&self.shared.target).clone();
@@ -248,9 +245,16 @@ impl Process {
         Ok(())
     }
 
-    /// Whether it was killed, which it may have been before it was started.
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.shared.cancelled.load(Ordering::SeqCst)
+    /// Takes a command out of its queue to run it. False where a kill was quicker: then
+    /// it has ended and must not run.
+    pub(super) fn begin(&self) -> bool {
+        self.shared.state.send_if_modified(|state| {
+            let is_queued = *state == ProcessState::Queued;
+            if is_queued {
+                *state = ProcessState::Running;
+            }
+            is_queued
+        })
     }
 
     /// Sets what signals go to; `None` for nothing.
@@ -281,11 +285,17 @@ impl Process {
         self.shared.state.send_replace(ProcessState::Finished(code));
     }
 
-    /// Ends a command that was never started.
-    pub(super) fn finish_unstarted(&self, code: i32) {
-        self.shared.stdout.close();
-        self.shared.stderr.close();
-        self.shared.state.send_replace(ProcessState::Finished(code));
+    /// Ends a command that was never started; whether it was still in its queue.
+    pub(super) fn finish_unstarted(&self, code: i32) -> bool {
+        self.shared.state.send_if_modified(|state| {
+            let is_queued = *state == ProcessState::Queued;
+            if is_queued {
+                self.shared.stdout.close();
+                self.shared.stderr.close();
+                *state = ProcessState::Finished(code);
+            }
+            is_queued
+        })
     }
 }
 

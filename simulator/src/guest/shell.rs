@@ -78,7 +78,8 @@ async fn run_jobs(guest: Weak<GuestShared>, mut jobs: mpsc::UnboundedReceiver<Jo
     let mut number = 0_u64;
     while let Some(job) = jobs.recv().await {
         number += 1;
-        let Some(shared) = guest.upgrade().filter(|_| !job.process.is_cancelled()) else {
+        let is_queued = job.process.state() == ProcessState::Queued;
+        let Some(shared) = guest.upgrade().filter(|_| is_queued) else {
             job.process.finish_unstarted(KILLED);
             continue;
         };
@@ -154,17 +155,13 @@ async fn run(live: &mut Live, user: User, prefix: &str, job: &Job) -> Result<(),
         exec: live.exec,
     };
     job.process.aim(Some(target));
-    job.process.shared.state.send_replace(ProcessState::Running);
-    tokio::spawn(job.process.clone().follow(stdout, stderr));
-    // A kill that came before it saw the new state has not been sent to anything.
-    let code = if job.process.is_cancelled() {
-        KILLED
-    } else {
-        live.evaluate(&job.script, &stdout_path, &stderr_path).await
-    };
-    // The shell belongs to the next command now.
-    job.process.aim(None);
-    job.process.mark_exited(code);
+    if job.process.begin() {
+        tokio::spawn(job.process.clone().follow(stdout, stderr));
+        let code = live.evaluate(&job.script, &stdout_path, &stderr_path).await;
+        // The shell belongs to the next command now.
+        job.process.aim(None);
+        job.process.mark_exited(code);
+    }
     live.running.post(InitRequest::Unlink { path: stdout_path });
     live.running.post(InitRequest::Unlink { path: stderr_path });
     Ok(())

@@ -146,13 +146,6 @@ impl Execution {
         // A command that never ran goes from queued to completed at once.
         if self.process.state() == ProcessState::Running {
             self.status.send_replace(ExecutionStatus::Running);
-            if self.killed.is_cancelled() {
-                // It came to run at the very moment it was killed in its queue.
-                self.process
-                    .kill(KillScope::Group)
-                    .await
-                    .unwrap_or_default();
-            }
         }
         let over = async {
             if waits_for_output {

@@ -229,6 +229,9 @@ async fn a_queued_command_can_be_waited_for_and_killed() {
         .post(&format!("{second}/kill"), json!({}))
         .await
         .json(200);
+    // It ends in its queue, behind a command that goes on.
+    assert_eq!(client.completed(&second).await["exit_status"], 137);
+    assert_eq!(client.get(&first).await.json(200)["status"], "running");
     client
         .post(
             &format!("{first}/kill"),
@@ -237,7 +240,6 @@ async fn a_queued_command_can_be_waited_for_and_killed() {
         .await
         .json(200);
     assert_eq!(client.completed(&first).await["exit_status"], 137);
-    assert_eq!(client.completed(&second).await["exit_status"], 137);
     assert_eq!(client.run(&devbox, "test -e never").await["exit_status"], 1);
 }
 

@@ -150,9 +150,13 @@ async fn a_killed_command_ends_and_a_queued_one_never_runs(machine: Machine) {
     let last = shell.spawn("[ -e ran ]").unwrap();
     shows(running.stdout(), "up").await;
     assert!(queued.kill(KillScope::Group).await.unwrap());
+    // It ends in its queue, behind a command that goes on.
+    assert_eq!(queued.state(), ProcessState::Finished(137));
+    assert!(queued.stdout().is_closed() && queued.stderr().is_closed());
+    assert!(!queued.kill(KillScope::Group).await.unwrap());
+    assert_eq!(running.state(), ProcessState::Running);
     assert!(running.kill(KillScope::Group).await.unwrap());
     assert_eq!(running.finished().await, 137);
-    assert_eq!(queued.finished().await, 137);
     assert_eq!(last.finished().await, 1);
 }
 
