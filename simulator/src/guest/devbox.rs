@@ -106,8 +106,7 @@ impl Guest {
         &self.shared.spec.id
     }
 
-    /// Runs a script in a fresh, non-interactive, non-login shell that starts in the home
-    /// directory.
+    /// Runs a script in a fresh, non-interactive shell that starts in the home directory.
     ///
     /// # Errors
     ///
@@ -120,7 +119,11 @@ impl Guest {
             ));
         }
         let running = self.running()?;
-        let request = self.shell_request(&running, vec!["-c".into(), spawn.script]);
+        let mut arguments = vec!["-c".to_owned(), spawn.script];
+        if spawn.login {
+            arguments.insert(0, "-l".to_owned());
+        }
+        let request = self.shell_request(&running, arguments);
         let process = Process::new(ProcessState::Running);
         running
             .start_process(request, spawn.stdin, &process)

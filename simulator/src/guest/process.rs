@@ -25,6 +25,8 @@ pub struct Spawn {
     pub script: String,
     /// Where its input comes from.
     pub stdin: Stdin,
+    /// Whether the shell reads the profiles of a login. They may set PATH anew.
+    pub login: bool,
 }
 
 impl Spawn {

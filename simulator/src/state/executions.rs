@@ -301,7 +301,7 @@ impl Executions {
         let execution = Arc::new(Execution {
             id,
             devbox_id: devbox_id.to_owned(),
-            process: spawn(guest, &command).await?,
+            process: spawn(guest, &command, settings.login_shell).await?,
             command: command.script,
             shell_name: command.shell_name,
             has_stdin: command.attach_stdin,
@@ -329,7 +329,7 @@ impl Executions {
     }
 }
 
-async fn spawn(guest: &Guest, command: &Command) -> ApiResult<Process> {
+async fn spawn(guest: &Guest, command: &Command, login: bool) -> ApiResult<Process> {
     let spawned = match &command.shell_name {
         Some(name) => guest.shell(name).spawn(command.script.as_str()),
         None => {
@@ -342,6 +342,7 @@ async fn spawn(guest: &Guest, command: &Command) -> ApiResult<Process> {
                 .spawn(Spawn {
                     script: command.script.clone(),
                     stdin,
+                    login,
                 })
                 .await
         }

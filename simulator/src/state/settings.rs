@@ -78,6 +78,14 @@ pub struct Settings {
     /// A stream with no event for so long ends with a 408 error event.
     pub stream_idle_seconds: f64,
 
+    /// How long a terminal without a client is kept, in seconds of virtual time.
+    pub pty_idle_ttl_seconds: u32,
+    /// How much of what a terminal shows without a client the next one is shown.
+    pub pty_backlog_bytes: usize,
+
+    /// Commands outside named shells run in login shells, as newer clients say
+    /// (inferred).
+    pub login_shell: bool,
     /// What runs commands on boxes made from now on.
     pub shell: CommandShell,
     /// The only programs on their PATH; `null` for all.
@@ -172,6 +180,9 @@ impl Default for Settings {
             stream_unit: OffsetUnit::default(),
             stream_chunk_bytes: 16 * 1024,
             stream_idle_seconds: 25.0,
+            pty_idle_ttl_seconds: 300,
+            pty_backlog_bytes: 0,
+            login_shell: false,
             shell: CommandShell::default(),
             tools: None,
             disk_quota_bytes: None,

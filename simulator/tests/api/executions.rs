@@ -214,6 +214,20 @@ async fn a_named_shell_keeps_its_directory_and_variables_and_runs_one_at_a_time(
 }
 
 #[tokio::test]
+async fn commands_run_in_a_login_shell_only_when_switched_on() {
+    let client = Client::start();
+    let devbox = client.running_devbox(json!({})).await;
+    client
+        .run(&devbox, "echo export PROFILE=read > ~/.profile")
+        .await;
+    let command = "shopt -q login_shell; echo $? $PROFILE";
+    assert_eq!(client.run(&devbox, command).await["stdout"], "1\n");
+    let switch = json!({ "login_shell": true });
+    client.post("/_simulator/settings", switch).await.json(200);
+    assert_eq!(client.run(&devbox, command).await["stdout"], "0 read\n");
+}
+
+#[tokio::test]
 async fn a_queued_command_can_be_waited_for_and_killed() {
     let client = Client::start();
     let devbox = client.running_devbox(json!({})).await;

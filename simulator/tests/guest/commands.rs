@@ -175,8 +175,8 @@ async fn input_arrives_byte_for_byte_and_ends(machine: Machine) {
     let guest = boot(&machine).await;
     let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
     let spawn = Spawn {
-        script: "cat".into(),
         stdin: Stdin::Pipe,
+        ..Spawn::new("cat")
     };
     let process = guest.spawn(spawn).await.unwrap();
     process.write_stdin(&bytes).await.unwrap();
@@ -199,8 +199,8 @@ async fn input_is_dev_null_unless_asked_for(machine: Machine) {
 async fn writing_to_what_has_ended_is_a_broken_pipe(machine: Machine) {
     let guest = boot(&machine).await;
     let spawn = Spawn {
-        script: "exit 0".into(),
         stdin: Stdin::Pipe,
+        ..Spawn::new("exit 0")
     };
     let process = guest.spawn(spawn).await.unwrap();
     process.finished().await;

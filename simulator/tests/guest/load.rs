@@ -26,7 +26,7 @@ async fn two_hundred_devboxes_with_five_executions_each_answer_right(machine: Ma
             let script = format!(
                 "echo out {devbox} {execution}; read; echo err {devbox} {execution} >&2; exit {code}"
             );
-            let spawn = Spawn { script, stdin: Stdin::Pipe };
+            let spawn = Spawn { stdin: Stdin::Pipe, ..Spawn::new(script) };
             async move { (code, devbox, execution, guest.spawn(spawn).await.unwrap()) }
         })
     });
