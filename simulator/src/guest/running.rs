@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use nix::unistd::{Uid, fchown};
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 
@@ -193,6 +194,12 @@ impl Running {
         let (stdout, stdout_writer) = receiving_pipe().map_err(failed)?;
         let (stderr, stderr_writer) = receiving_pipe().map_err(failed)?;
         descriptors.extend([stdout_writer, stderr_writer]);
+        for descriptor in &descriptors {
+            // Lets the command open `/dev/stderr` and its like. Refused where this process
+            // is not root: then the pipes are the command's user's anyway.
+            let owner = Some(Uid::from_raw(request.user.uid));
+            let _ = fchown(descriptor, owner, None);
+        }
         let exiting = process.clone();
         self.on_exit(exec, move |code| exiting.mark_exited(code));
         let target = Target {

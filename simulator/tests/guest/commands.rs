@@ -7,6 +7,7 @@ use crate::support::{Outcome, all, boot, eventually, outcome, print, run, shows,
 
 in_both!(
     outputs_and_exit_codes_stay_apart,
+    the_outputs_and_the_input_can_be_opened_by_name,
     a_signal_shows_as_128_and_its_number,
     each_command_gets_a_fresh_bash_in_the_home_directory,
     startup_files_are_not_read,
@@ -167,6 +168,23 @@ async fn an_interrupt_reaches_the_group(machine: Machine) {
         code: 5,
         stdout: "up\ncaught\n".into(),
         stderr: String::new(),
+    };
+    assert_eq!(outcome(&process).await, expected);
+}
+
+async fn the_outputs_and_the_input_can_be_opened_by_name(machine: Machine) {
+    let guest = boot(&machine).await;
+    let script = "head -c 3 /dev/stdin >/dev/stdout; echo err >/dev/stderr";
+    let spawn = Spawn {
+        stdin: Stdin::Pipe,
+        ..Spawn::new(script)
+    };
+    let process = guest.spawn(spawn).await.unwrap();
+    process.write_stdin(b"in\n").await.unwrap();
+    let expected = Outcome {
+        code: 0,
+        stdout: "in\n".into(),
+        stderr: "err\n".into(),
     };
     assert_eq!(outcome(&process).await, expected);
 }
