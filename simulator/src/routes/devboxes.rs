@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::addressed::OfDevbox;
 use super::hold::{self, WaitForStatus};
 use super::{Lenient, Query, list};
 use crate::error::{ApiError, ApiResult};
@@ -90,12 +91,8 @@ async fn create_and_await_running(
     }
 }
 
-async fn retrieve(
-    State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> ApiResult<Json<Value>> {
-    Ok(Json(world.devboxes.get(&caller.account_id, &id)?.view()))
+async fn retrieve(OfDevbox(devbox): OfDevbox) -> Json<Value> {
+    Json(devbox.view())
 }
 
 async fn page(
@@ -120,13 +117,10 @@ async fn page(
 }
 
 async fn update(
-    State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     faulted: Faulted,
     Lenient(request): Lenient<Update>,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     if !faulted.has_no_effect() {
         devbox.change(|record| {
             if let Some(name) = request.name {
@@ -142,11 +136,9 @@ async fn update(
 
 async fn wait_for_status(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     Lenient(request): Lenient<WaitForStatus>,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     request.check(|status| DevboxStatus::parse(status).is_some())?;
     let settings = world.settings.get();
     let hold = request.hold(
@@ -167,17 +159,18 @@ async fn wait_for_status(
 /// 200 on a box that has ended.
 async fn shutdown(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     query: Query,
     faulted: Faulted,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     let is_forced = query.flag("force").unwrap_or(false);
     if devbox.read().snapshots_in_progress > 0 && !is_forced {
         return Err(ApiError::new(
             http::StatusCode::CONFLICT,
-            format!("devbox {id} has snapshots in progress; use force=true to shut it down"),
+            format!(
+                "devbox {} has snapshots in progress; use force=true to shut it down",
+                devbox.id()
+            ),
         ));
     }
     if !faulted.has_no_effect() {
@@ -188,11 +181,9 @@ async fn shutdown(
 
 async fn suspend(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     faulted: Faulted,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     if !faulted.has_no_effect() {
         lifecycle::suspend(&world, &devbox)?;
     }
@@ -201,11 +192,9 @@ async fn suspend(
 
 async fn resume(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     faulted: Faulted,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     if !faulted.has_no_effect() {
         lifecycle::resume(&world, &devbox)?;
     }
@@ -215,11 +204,9 @@ async fn resume(
 /// Resets the idle timer, not the lifetime (certain).
 async fn keep_alive(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     faulted: Faulted,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     if !faulted.has_no_effect() {
         devbox.touch(world.clock.now_ms());
     }
@@ -228,9 +215,7 @@ async fn keep_alive(
 
 async fn usage(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
 ) -> ApiResult<Json<Value>> {
-    let devbox: Arc<Devbox> = world.devboxes.get(&caller.account_id, &id)?;
     Ok(Json(devbox.usage(world.clock.now_ms())))
 }

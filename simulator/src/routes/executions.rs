@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::addressed::{OfDevbox, OfExecution};
 use super::hold::{self, WaitForStatus};
 use super::{Lenient, Query};
 use crate::error::{ApiError, ApiResult};
 use crate::faults::Faulted;
 use crate::guest::KillScope;
-use crate::layers::Caller;
 use crate::state::World;
 use crate::state::choices::{OptimisticExpiry, StdinSupport, ZeroTimeout};
 use crate::state::devboxes::Devbox;
@@ -90,12 +90,10 @@ enum StdinSignal {
 /// Waits for the end as long as is asked; the command goes on after that.
 async fn execute(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     query: Query,
     Lenient(request): Lenient<Execute>,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     let settings = world.settings.get();
     let last_n = last_n(&query, &settings)?;
     let wait = request.optimistic_wait(&settings)?;
@@ -118,11 +116,9 @@ async fn execute(
 /// Has no key of idempotence (certain): a repeat runs again.
 async fn execute_async(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     Lenient(mut request): Lenient<Execute>,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     let settings = world.settings.get();
     request.command_id = None;
     let execution = start(&world, &devbox, request.into_command(), &settings).await?;
@@ -132,11 +128,9 @@ async fn execute_async(
 /// Holds until the end, however long; whole outputs.
 async fn execute_sync(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     Lenient(mut request): Lenient<Execute>,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     let settings = world.settings.get();
     request.command_id = None;
     request.attach_stdin = false;
@@ -199,29 +193,20 @@ fn completed(execution: &Execution) -> Option<()> {
 
 async fn retrieve(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path((id, execution_id)): Path<(String, String)>,
+    OfExecution { execution, .. }: OfExecution,
     query: Query,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     let settings = world.settings.get();
     let last_n = last_n(&query, &settings)?;
-    devbox
-        .executions
-        .get(&execution_id)?
-        .view(last_n, &settings)
-        .map(Json)
+    execution.view(last_n, &settings).map(Json)
 }
 
 async fn wait_for_status(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path((id, execution_id)): Path<(String, String)>,
+    OfExecution { execution, .. }: OfExecution,
     query: Query,
     Lenient(request): Lenient<WaitForStatus>,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
-    let execution = devbox.executions.get(&execution_id)?;
     request.check(|status| ExecutionStatus::NAMES.contains(&status))?;
     let settings = world.settings.get();
     let last_n = last_n(&query, &settings)?;
@@ -242,13 +227,10 @@ async fn wait_for_status(
 /// Killing what has ended is 200 (certain: clients clean up that way).
 async fn kill(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path((id, execution_id)): Path<(String, String)>,
+    OfExecution { execution, .. }: OfExecution,
     faulted: Faulted,
     Lenient(request): Lenient<Kill>,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
-    let execution = devbox.executions.get(&execution_id)?;
     if !faulted.has_no_effect() {
         let scope = if request.kill_process_group {
             KillScope::Group
@@ -263,13 +245,10 @@ async fn kill(
 
 async fn send_std_in(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path((id, execution_id)): Path<(String, String)>,
+    OfExecution { devbox, execution }: OfExecution,
     faulted: Faulted,
     Lenient(request): Lenient<SendStdin>,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
-    let execution = devbox.executions.get(&execution_id)?;
     devbox.touch(world.clock.now_ms());
     if faulted.has_no_effect() {
         // Nothing is sent.
@@ -285,9 +264,11 @@ async fn send_std_in(
             None => {}
         }
     }
-    Ok(Json(
-        json!({ "devbox_id": id, "execution_id": execution_id, "success": true }),
-    ))
+    Ok(Json(json!({
+        "devbox_id": execution.devbox_id,
+        "execution_id": execution.id,
+        "success": true,
+    })))
 }
 
 fn last_n(query: &Query, settings: &Settings) -> ApiResult<usize> {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Multipart, Path, Request, State};
+use axum::extract::{Multipart, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router, extract::FromRequest};
@@ -18,12 +18,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Lenient;
+use super::addressed::OfDevbox;
 use crate::error::{ApiError, ApiResult};
 use crate::faults::Faulted;
 use crate::guest::{FileError, FileReader, Guest, Spawn};
-use crate::layers::Caller;
 use crate::state::World;
 use crate::state::choices::WriteFailure;
+use crate::state::devboxes::Devbox;
 use crate::state::logs::{Line, Source};
 use crate::state::settings::Settings;
 
@@ -55,8 +56,7 @@ struct Download {
 }
 
 /// The box that a file call is for, marked as used.
-fn guest(world: &World, caller: &Caller, id: &str, line: String) -> ApiResult<Guest> {
-    let devbox = world.devboxes.get(&caller.account_id, id)?;
+fn guest(world: &World, devbox: &Devbox, line: String) -> ApiResult<Guest> {
     let guest = devbox.running_guest(world.settings.get().not_running_status)?;
     let now_ms = world.clock.now_ms();
     devbox.touch(now_ms);
@@ -67,11 +67,10 @@ fn guest(world: &World, caller: &Caller, id: &str, line: String) -> ApiResult<Gu
 /// Invalid UTF-8 becomes U+FFFD (inferred).
 async fn read(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     Lenient(request): Lenient<Read>,
 ) -> ApiResult<Response> {
-    let guest = guest(&world, &caller, &id, format!("read {}", request.file_path))?;
+    let guest = guest(&world, &devbox, format!("read {}", request.file_path))?;
     let content = guest
         .read_file(&request.file_path, MAX_TEXT_BYTES)
         .await
@@ -85,11 +84,10 @@ async fn read(
 
 async fn download(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     Lenient(request): Lenient<Download>,
 ) -> ApiResult<Response> {
-    let guest = guest(&world, &caller, &id, format!("download {}", request.path))?;
+    let guest = guest(&world, &devbox, format!("download {}", request.path))?;
     let file = guest
         .open_file(&request.path)
         .await
@@ -119,13 +117,12 @@ fn pieces(file: FileReader) -> impl futures::Stream<Item = Result<Bytes, FileErr
 /// A failed write may be a 200 with an exit status (certain that it happens).
 async fn write(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     faulted: Faulted,
     Lenient(request): Lenient<Write>,
 ) -> ApiResult<Json<Value>> {
     let path = &request.file_path;
-    let guest = guest(&world, &caller, &id, format!("write {path}"))?;
+    let guest = guest(&world, &devbox, format!("write {path}"))?;
     let settings = world.settings.get();
     let written = if faulted.has_no_effect() {
         Ok(())
@@ -140,7 +137,7 @@ async fn write(
         Err(error) => (1, format!("{path}: {error}\n")),
     };
     Ok(Json(json!({
-        "devbox_id": id,
+        "devbox_id": devbox.id(),
         "exit_status": exit_status,
         "stdout": "",
         "stderr": stderr,
@@ -179,8 +176,7 @@ async fn make_parents(guest: &Guest, path: &str) -> Result<(), FileError> {
 /// Multipart with `path` before `file` (certain for both official clients).
 async fn upload(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     faulted: Faulted,
     request: Request,
 ) -> ApiResult<Json<Value>> {
@@ -195,7 +191,7 @@ async fn upload(
             Some("file") => {
                 let path =
                     path.ok_or_else(|| ApiError::bad_request("path must come before file"))?;
-                let guest = guest(&world, &caller, &id, format!("upload {path}"))?;
+                let guest = guest(&world, &devbox, format!("upload {path}"))?;
                 if faulted.has_no_effect() {
                     return Ok(Json(json!({})));
                 }

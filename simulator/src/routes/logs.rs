@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -11,10 +11,10 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use serde_json::{Value, json};
 
 use super::Query;
+use super::addressed::OfDevbox;
 use crate::error::ApiResult;
 use crate::faults::Faulted;
 use crate::faults::sse::{self, Event};
-use crate::layers::Caller;
 use crate::state::World;
 use crate::state::devboxes::Devbox;
 use crate::state::logs::LogFilter;
@@ -34,11 +34,9 @@ fn filter(query: &Query) -> LogFilter {
 
 async fn lines(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     query: Query,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     let delay_ms = i64::try_from(world.settings.get().logs_delay_ms).unwrap_or(i64::MAX);
     let until_ms = world.clock.now_ms().saturating_sub(delay_ms);
     Ok(Json(
@@ -48,14 +46,7 @@ async fn lines(
 
 /// Past lines, then each new one, until the box or the simulator ends. Only in
 /// the specification, which does not say what an event holds: one line each.
-async fn tail(
-    State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    query: Query,
-    faulted: Faulted,
-) -> ApiResult<Response> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
+async fn tail(OfDevbox(devbox): OfDevbox, query: Query, faulted: Faulted) -> ApiResult<Response> {
     let events = events(devbox, filter(&query));
     let headers = [
         (CONTENT_TYPE, "text/event-stream"),

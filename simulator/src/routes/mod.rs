@@ -5,6 +5,7 @@
 //! `state` gives. Start reading in `devboxes.rs`.
 
 mod accounts;
+mod addressed;
 mod blueprints;
 mod body;
 mod devboxes;

@@ -8,6 +8,7 @@ use axum::{Json, Router};
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use super::addressed::OfDevbox;
 use super::{Lenient, Query, list};
 use crate::error::{ApiError, ApiResult};
 use crate::faults::Faulted;
@@ -28,12 +29,10 @@ pub(super) fn router() -> Router<Arc<World>> {
 
 async fn take(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     faulted: Faulted,
     Lenient(fields): Lenient<SnapshotFields>,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     let snapshot = snapshots::take(&world, &devbox, fields, faulted.snapshot_outcome())?;
     Ok(Json(snapshot.view()))
 }
@@ -42,16 +41,14 @@ async fn take(
 /// here is unknown: 500 with its message.
 async fn take_and_wait(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     faulted: Faulted,
     Lenient(fields): Lenient<SnapshotFields>,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     let begun = snapshots::take(&world, &devbox, fields, faulted.snapshot_outcome())?;
     let snapshot = world
         .snapshots
-        .settled(&caller.account_id, &begun.id)
+        .settled(&devbox.origin.account_id, &begun.id)
         .await?;
     match (snapshot.status, &snapshot.error_message) {
         (SnapshotStatus::Error, message) => {

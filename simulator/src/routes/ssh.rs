@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
 use axum::routing::post;
 use axum::{Json, Router};
 use base64::Engine;
@@ -11,8 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::error::ApiResult;
-use crate::layers::Caller;
+use super::addressed::OfDevbox;
 use crate::state::World;
 
 /// PKCS#8 of an Ed25519 private key up to its 32 bytes of seed.
@@ -24,21 +22,17 @@ pub(super) fn router() -> Router<Arc<World>> {
     Router::new().route("/v1/devboxes/{id}/create_ssh_key", post(create))
 }
 
-async fn create(
-    State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
+async fn create(OfDevbox(devbox): OfDevbox) -> Json<Value> {
     let mut key = PKCS8_PREFIX.to_vec();
     key.extend(Uuid::new_v4().into_bytes());
     key.extend(Uuid::new_v4().into_bytes());
     let body = STANDARD.encode(key);
-    Ok(Json(json!({
+    let id = devbox.id();
+    Json(json!({
         "id": id,
         "url": format!("{id}.ssh.localhost"),
         "ssh_private_key":
             format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"),
         "ssh_user": devbox.origin.launch.user.name,
-    })))
+    }))
 }

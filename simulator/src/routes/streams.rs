@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures::Stream;
@@ -17,10 +17,10 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::Query;
+use super::addressed::OfExecution;
 use crate::error::ApiResult;
 use crate::faults::Faulted;
 use crate::faults::sse::{self, Event, LateTail};
-use crate::layers::Caller;
 use crate::state::World;
 use crate::state::executions::{ExecutionStatus, Output};
 use crate::state::follow::Follower;
@@ -34,34 +34,29 @@ pub(super) fn router() -> Router<Arc<World>> {
 
 async fn stdout(
     world: State<Arc<World>>,
-    caller: Caller,
-    path: Path<(String, String)>,
+    of: OfExecution,
     query: Query,
     faulted: Faulted,
 ) -> ApiResult<Response> {
-    stream(Output::Stdout, world, caller, path, &query, &faulted)
+    stream(Output::Stdout, world, of, &query, &faulted)
 }
 
 async fn stderr(
     world: State<Arc<World>>,
-    caller: Caller,
-    path: Path<(String, String)>,
+    of: OfExecution,
     query: Query,
     faulted: Faulted,
 ) -> ApiResult<Response> {
-    stream(Output::Stderr, world, caller, path, &query, &faulted)
+    stream(Output::Stderr, world, of, &query, &faulted)
 }
 
 fn stream(
     output: Output,
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path((id, execution_id)): Path<(String, String)>,
+    OfExecution { execution, .. }: OfExecution,
     query: &Query,
     faulted: &Faulted,
 ) -> ApiResult<Response> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
-    let execution = devbox.executions.get(&execution_id)?;
     let settings = world.settings.get();
     let fault = faulted.sse();
     let mut offset = query.number::<u64>("offset")?.unwrap_or(0);

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::Lenient;
+use super::addressed::OfDevbox;
 use crate::error::{ApiError, ApiResult};
 use crate::faults::Faulted;
-use crate::layers::Caller;
 use crate::state::World;
 use crate::state::tunnels::{Tunnel, TunnelConfig};
 
@@ -24,19 +24,18 @@ pub(super) fn router() -> Router<Arc<World>> {
 /// Certain: 400 on a box that is not running, and on one that has a tunnel.
 async fn enable(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     faulted: Faulted,
     Lenient(config): Lenient<TunnelConfig>,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     devbox.running_guest(400)?;
     let tunnel = Tunnel::new(config, world.clock.now_ms());
     let view = tunnel.view();
     if !faulted.has_no_effect() {
         devbox.change(|record| match record.tunnel {
             Some(_) => Err(ApiError::bad_request(format!(
-                "devbox {id} already has a tunnel"
+                "devbox {} already has a tunnel",
+                devbox.id()
             ))),
             None => {
                 record.tunnel = Some(tunnel);
@@ -50,18 +49,19 @@ async fn enable(
 /// What removing none gives is unknown: a switch.
 async fn remove(
     State(world): State<Arc<World>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    OfDevbox(devbox): OfDevbox,
     faulted: Faulted,
 ) -> ApiResult<Json<Value>> {
-    let devbox = world.devboxes.get(&caller.account_id, &id)?;
     if faulted.has_no_effect() {
         return Ok(Json(json!({})));
     }
     let status = world.settings.get().no_tunnel_status;
     if devbox.change(|record| record.tunnel.take()).is_none() && status != 200 {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
-        return Err(ApiError::new(status, format!("devbox {id} has no tunnel")));
+        return Err(ApiError::new(
+            status,
+            format!("devbox {} has no tunnel", devbox.id()),
+        ));
     }
     Ok(Json(json!({})))
 }
