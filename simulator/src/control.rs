@@ -137,6 +137,7 @@ async fn devboxes(State(world): State<Arc<World>>) -> Json<Value> {
                 "shown_status": devbox.shown_status(),
                 "wakes_on_http": devbox.wakes_on_http(),
                 "executions": executions,
+                "terminals": devbox.terminals.view(),
             })
         })
         .collect();

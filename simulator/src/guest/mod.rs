@@ -36,7 +36,7 @@ pub use files::{FileReader, FileWriter};
 pub use layer::Layer;
 pub use machine::{Isolation, IsolationChoice, Machine, MachineOptions};
 pub use process::{KillScope, Process, ProcessState, Spawn, Stdin};
-pub use pty::{Pty, PtySignal};
+pub use pty::{Pty, PtySignal, UnknownSignal};
 pub use shell::Shell;
 pub use spec::{BoxSpec, GuestShell, Image, Network, User};
 pub use spool::Spool;

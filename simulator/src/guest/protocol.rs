@@ -103,8 +103,6 @@ pub(super) enum InitRequest {
     Resize { exec: u64, columns: u16, rows: u16 },
     /// Lets go of a terminal, which hangs up once the simulator has let go too.
     HangUp { exec: u64 },
-    /// Kills every process of a terminal's session.
-    EndSession { exec: u64 },
     /// Opens a regular file as the Devbox's user; the answer carries it.
     Open {
         path: String,
@@ -144,7 +142,6 @@ pub(super) struct SpawnRequest {
 pub(super) struct ListedProcess {
     pub(super) pid: i32,
     pub(super) parent: i32,
-    pub(super) session: i32,
     pub(super) zombie: bool,
     pub(super) arguments: Vec<String>,
 }

@@ -2,9 +2,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use nix::sys::signal::Signal;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
@@ -40,44 +42,22 @@ impl std::fmt::Debug for PtyShared {
     }
 }
 
-/// A signal that a terminal's user may send.
+/// A signal that a terminal's user may send, by its name: `"SIGINT".parse()`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PtySignal {
-    /// SIGINT.
-    Interrupt,
-    /// SIGQUIT.
-    Quit,
-    /// SIGTERM.
-    Terminate,
-    /// SIGHUP.
-    HangUp,
-    /// SIGKILL.
-    Kill,
-    /// SIGTSTP.
-    Stop,
-    /// SIGCONT.
-    Continue,
-    /// SIGUSR1.
-    User1,
-    /// SIGUSR2.
-    User2,
-}
+pub struct PtySignal(Signal);
 
-impl PtySignal {
-    const fn number(self) -> i32 {
-        match self {
-            Self::Interrupt => libc::SIGINT,
-            Self::Quit => libc::SIGQUIT,
-            Self::Terminate => libc::SIGTERM,
-            Self::HangUp => libc::SIGHUP,
-            Self::Kill => libc::SIGKILL,
-            Self::Stop => libc::SIGTSTP,
-            Self::Continue => libc::SIGCONT,
-            Self::User1 => libc::SIGUSR1,
-            Self::User2 => libc::SIGUSR2,
-        }
+impl FromStr for PtySignal {
+    type Err = UnknownSignal;
+
+    fn from_str(name: &str) -> Result<Self, UnknownSignal> {
+        name.parse().map(Self).map_err(|_errno| UnknownSignal)
     }
 }
+
+/// No signal of this system has that name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no signal has this name")]
+pub struct UnknownSignal;
 
 impl Guest {
     /// Starts an interactive, non-login shell on a new terminal, with TERM=xterm-256color.
@@ -186,7 +166,7 @@ impl Pty {
         let exec = self.shared.exec;
         let request = InitRequest::SignalForeground {
             exec,
-            signal: signal.number(),
+            signal: signal.0 as i32,
         };
         match self
             .shared
@@ -198,21 +178,6 @@ impl Pty {
             Ok(_) | Err(GuestError::NotRunning) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// Ends the shell and everything that was started on the terminal, and waits for
-    /// the shell; its exit code (137 unless it had ended before).
-    pub async fn close(&self) -> i32 {
-        let request = InitRequest::EndSession {
-            exec: self.shared.exec,
-        };
-        // What has ended needs no end.
-        let _ = self
-            .shared
-            .running
-            .call("closing a terminal", request, Vec::new())
-            .await;
-        self.exited().await
     }
 
     /// Whether the shell has ended; its exit code or 128 + signal.

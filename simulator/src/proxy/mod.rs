@@ -3,7 +3,8 @@
 //! A request whose host names a tunnel never reaches the API: it is checked
 //! against the tunnel, wakes or keeps alive the box where the tunnel says so,
 //! and is carried to the port as seen from inside the box (`forward.rs`), so
-//! two boxes may serve the same port. Requests through tunnels are not in the
+//! two boxes may serve the same port; behind port 13 of a PTY tunnel are the
+//! simulator's own terminals (`terminals.rs`). Requests through tunnels are not in the
 //! journal, which is the API's.
 //!
 //! Certain: the form of the host, one tunnel for all ports, the header. What
@@ -13,6 +14,7 @@
 
 mod forward;
 mod host;
+mod terminals;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,6 +64,11 @@ async fn carry(
     target: &TunnelHost,
     mut request: Request,
 ) -> ApiResult<Response> {
+    if target.port == terminals::PORT
+        && let Some((devbox, token)) = find_terminals(world, &target.key)
+    {
+        return terminals::serve(world, devbox, token, request).await;
+    }
     let devbox = find(world, &target.key)?;
     authorize(&devbox, request.headers_mut())?;
     wake(world, &devbox).await?;
@@ -103,6 +110,14 @@ fn find(world: &World, key: &str) -> ApiResult<Arc<Devbox>> {
         .into_iter()
         .find(has_key)
         .ok_or_else(|| ApiError::new(StatusCode::NOT_FOUND, "no tunnel has this name"))
+}
+
+/// The box to whose terminals a key leads, and the tunnel's token.
+fn find_terminals(world: &World, key: &str) -> Option<(Arc<Devbox>, String)> {
+    world.devboxes.all().into_iter().find_map(|devbox| {
+        let token = devbox.terminals.tunnel_token(key)?;
+        Some((devbox, token))
+    })
 }
 
 /// Checks the token and takes it off the request: it is between the client

@@ -1,4 +1,5 @@
-//! `…/enable_tunnel` and `…/remove_tunnel`: the record of a box's tunnel.
+//! `…/enable_tunnel`, `…/remove_tunnel` and `…/create_pty_tunnel`: the records of a
+//! box's tunnels.
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ pub(super) fn router() -> Router<Arc<World>> {
     Router::new()
         .route("/v1/devboxes/{id}/enable_tunnel", post(enable))
         .route("/v1/devboxes/{id}/remove_tunnel", post(remove))
+        .route("/v1/devboxes/{id}/create_pty_tunnel", post(create_pty))
 }
 
 /// Certain: 400 on a box that is not running, and on one that has a tunnel.
@@ -44,6 +46,16 @@ async fn enable(
         })?;
     }
     Ok(Json(view))
+}
+
+/// Certain: 400 on a box that is not running; each call makes a fresh one.
+async fn create_pty(OfDevbox(devbox): OfDevbox) -> ApiResult<Json<Value>> {
+    devbox.running_guest(400)?;
+    let tunnel = devbox.terminals.create_tunnel();
+    Ok(Json(json!({
+        "tunnel_key": tunnel.key,
+        "auth_token": tunnel.auth_token,
+    })))
 }
 
 /// What removing none gives is unknown: a switch.

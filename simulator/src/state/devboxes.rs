@@ -20,6 +20,7 @@ use super::launch::Launch;
 use super::logs::Log;
 use super::script::{Playing, Script};
 use super::status::DevboxStatus;
+use super::terminals::Terminals;
 use super::tunnels::Tunnel;
 use super::view::{maybe, with_optional};
 use crate::error::{ApiError, ApiResult};
@@ -148,6 +149,7 @@ pub(crate) struct Devbox {
     changes: watch::Sender<u64>,
     guest: Mutex<Option<Guest>>,
     pub(crate) executions: Executions,
+    pub(crate) terminals: Terminals,
     pub(crate) log: Log,
     /// Fires when the box ends: whatever works on it stops.
     pub(crate) ended: CancellationToken,
@@ -161,6 +163,7 @@ impl Devbox {
             changes: watch::Sender::new(0),
             guest: Mutex::new(None),
             executions: Executions::default(),
+            terminals: Terminals::default(),
             log: Log::default(),
             ended: CancellationToken::new(),
         })

@@ -25,6 +25,7 @@ pub(crate) mod secrets;
 pub(crate) mod settings;
 pub(crate) mod snapshots;
 pub(crate) mod status;
+pub(crate) mod terminals;
 mod time;
 pub(crate) mod timers;
 pub(crate) mod tunnels;

@@ -1,4 +1,4 @@
-//! Lifetimes and idle rules, on virtual time.
+//! Lifetimes, idle rules and unattended terminals, on virtual time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,12 +34,12 @@ pub(crate) async fn run(world: Arc<World>) {
 pub(crate) fn expire(world: &Arc<World>) -> Option<i64> {
     let now_ms = world.clock.now_ms();
     world.evictions.expire(world, now_ms);
-    world
-        .devboxes
-        .all()
-        .iter()
-        .filter_map(|devbox| expire_one(world, devbox, now_ms))
-        .min()
+    let next = |devbox| {
+        let of_box = expire_one(world, devbox, now_ms);
+        let of_terminals = devbox.terminals.expire(now_ms);
+        of_box.into_iter().chain(of_terminals).min()
+    };
+    world.devboxes.all().iter().filter_map(next).min()
 }
 
 fn expire_one(world: &Arc<World>, devbox: &Arc<Devbox>, now_ms: i64) -> Option<i64> {

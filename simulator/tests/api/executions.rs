@@ -245,7 +245,11 @@ async fn a_queued_command_can_be_waited_for_and_killed() {
         .json(200);
     // It ends in its queue, behind a command that goes on.
     assert_eq!(client.completed(&second).await["exit_status"], 137);
-    assert_eq!(client.get(&first).await.json(200)["status"], "running");
+    let wait = json!({ "statuses": ["running"] });
+    client
+        .post(&format!("{first}/wait_for_status"), wait)
+        .await
+        .json(200);
     client
         .post(
             &format!("{first}/kill"),

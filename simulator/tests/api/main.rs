@@ -3,6 +3,7 @@
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "helpers of tests say what they expect by panicking"
 )]
@@ -30,4 +31,5 @@ mod snapshots;
 mod state;
 mod streams;
 mod support;
+mod terminals;
 mod tunnels;

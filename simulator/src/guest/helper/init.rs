@@ -148,10 +148,6 @@ impl Init {
                 self.leaders.hang_up(exec);
                 Ok(done())
             }
-            InitRequest::EndSession { exec } => {
-                self.leaders.end_session(exec);
-                Ok(done())
-            }
             InitRequest::Open { path, user, write } => {
                 let file = open::open_file(&path, self.surroundings.switched(&user), write)?;
                 Ok((Answer::Done, vec![file]))

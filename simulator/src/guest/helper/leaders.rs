@@ -8,8 +8,6 @@ use nix::pty::PtyMaster;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, tcgetpgrp};
 
-use super::listing;
-
 /// Ended leaders that are kept before those whose groups are gone are forgotten.
 const MAX_ENDED: usize = 256;
 
@@ -92,18 +90,6 @@ impl Leaders {
     pub(super) fn hang_up(&mut self, exec: u64) {
         if let Some(leader) = self.by_exec.get_mut(&exec) {
             leader.terminal = None;
-        }
-    }
-
-    /// Kills what a running leader's session consists of, jobs in the background too.
-    pub(super) fn end_session(&self, exec: u64) {
-        let Some(leader) = self.by_exec.get(&exec) else {
-            return;
-        };
-        let processes = listing::descendants().into_iter();
-        for process in processes.filter(|process| process.session == leader.pid.as_raw()) {
-            // It may have ended already.
-            let _ = kill(Pid::from_raw(process.pid), Signal::SIGKILL);
         }
     }
 

@@ -74,14 +74,12 @@ fn children_by_parent() -> HashMap<i32, Vec<i32>> {
 fn describe(pid: i32) -> Option<ListedProcess> {
     let dir = PathBuf::from(format!("/proc/{pid}"));
     let stat = fs::read(dir.join("stat")).ok()?;
-    // "PID (NAME) STATE PARENT GROUP SESSION ...", and the name may hold anything.
+    // "PID (NAME) STATE PARENT ...", and the name may hold anything.
     let end_of_name = stat.iter().rposition(|&byte| byte == b')')?;
     let rest = std::str::from_utf8(stat.get(end_of_name + 1..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let _group = fields.next()?;
-    let session = fields.next()?.parse().ok()?;
     let arguments = fs::read(dir.join("cmdline")).ok()?;
     let arguments = arguments.strip_suffix(b"\0").map(|arguments| {
         let words = arguments.split(|&byte| byte == 0);
@@ -92,7 +90,6 @@ fn describe(pid: i32) -> Option<ListedProcess> {
     Some(ListedProcess {
         pid,
         parent,
-        session,
         zombie: matches!(state, "Z" | "X"),
         arguments: arguments.unwrap_or_default(),
     })
