@@ -132,6 +132,19 @@ impl Journal {
         )
     }
 
+    /// What `show` makes of the newest entries, newest first.
+    pub(crate) fn newest<T>(&self, count: usize, show: impl Fn(&Entry) -> T) -> Vec<T> {
+        let slots: Vec<_> = self
+            .lock()
+            .entries
+            .iter()
+            .rev()
+            .take(count)
+            .cloned()
+            .collect();
+        slots.iter().map(|slot| show(&lock_entry(slot))).collect()
+    }
+
     /// Forgets the entries; sequence numbers go on.
     pub(crate) fn clear(&self) {
         let mut inner = self.lock();

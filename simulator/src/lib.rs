@@ -3,8 +3,9 @@
 //! [`Simulator::start`] gives one that lives as long as its value; the
 //! `runloop-simulator` binary is a command line around it. Rooms: `server`
 //! (sockets), `layers` (what every request passes), `routes` (the HTTP
-//! surface), `state` (what the service remembers), `control` (`/_simulator`);
-//! `stub` stands for itself: canned answers for benchmarks.
+//! surface), `state` (what the service remembers), `control` (`/_simulator`),
+//! `page` (the same for people); `stub` stands for itself: canned answers for
+//! benchmarks.
 //! Nothing here knows the adapter that this project builds: the simulator is
 //! shaped by the service's own clients.
 
@@ -14,6 +15,7 @@ mod faults;
 pub mod guest;
 mod journal;
 mod layers;
+mod page;
 mod proxy;
 mod routes;
 mod server;

@@ -69,6 +69,7 @@ pub(crate) fn router(world: Arc<World>) -> Router {
         .with_state(Arc::clone(&world));
     Router::new()
         .nest("/_simulator", crate::control::router(Arc::clone(&world)))
+        .merge(crate::page::router(Arc::clone(&world)))
         .fallback_service(api)
         .layer(from_fn_with_state(world, proxy::divert))
 }
