@@ -5,6 +5,8 @@
 
 import cliProgress from "cli-progress";
 
+/** @import { Progress } from "@beachside/runloop/client" */
+
 export class Screen {
   #json;
   /** @type {cliProgress.SingleBar | undefined} */
@@ -43,25 +45,31 @@ export class Screen {
   }
 
   /**
-   * A bar on a terminal, nothing elsewhere. Without a total it shows time only.
+   * Shows how far a long call has come: a bar on a terminal, nothing elsewhere.
+   * What it gives is the call's `onProgress`.
    *
    * @param {string} task
+   * @returns {(progress: Progress) => void}
    */
   progress(task) {
     if (this.#json || !process.stderr.isTTY) return () => {};
-    const started = Date.now();
     const bar = new cliProgress.SingleBar({
-      format: `${task} {bar} {seconds} s {detail}`,
+      format: `${task} {bar} {duration_formatted} {detail}`,
       hideCursor: true,
       clearOnComplete: true,
       stream: process.stderr,
+      // Time goes on while nothing is told.
+      synchronousUpdate: false,
       fps: 8,
     });
-    bar.start(1, 0, { seconds: 0, detail: "" });
+    bar.start(1, 0, { detail: "" });
     this.#bar = bar;
-    return (/** @type {{ part?: number, detail?: string }} */ { part, detail = "" }) => {
-      const seconds = Math.round((Date.now() - started) / 1000);
-      bar.update(part ?? 0, { seconds, detail });
+    return ({ phase, state, bytes, totalBytes }) => {
+      if (this.#bar !== bar) return;
+      const part =
+        bytes !== undefined && totalBytes ? bytes / totalBytes : phase === "done" ? 1 : 0;
+      const size = bytes === undefined ? "" : ` ${megabytes(bytes)} MB`;
+      bar.update(part, { detail: printable(`${state ?? phase}${size}`) });
     };
   }
 
@@ -81,4 +89,9 @@ export function printable(value) {
   return String(value).replace(/[\p{Cc}\p{Cf}]/gu, (character) =>
     character === "\n" || character === "\t" ? character : "\uFFFD",
   );
+}
+
+/** @param {number} bytes */
+function megabytes(bytes) {
+  return (bytes / 1e6).toFixed(1);
 }

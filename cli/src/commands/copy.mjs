@@ -28,15 +28,13 @@ export function copy(from, to, options) {
       const { mode } = await stat(from);
       const content = await readFile(from);
       const at = target.path.endsWith("/") ? target.path + path.basename(from) : target.path;
-      const progress = screen.progress(`to ${box.reference.id}`);
-      progress({});
-      await box.writeFile(at, content, { overwrite: true, mode: mode & 0o777, signal });
+      const onProgress = screen.progress("uploading");
+      await box.writeFile(at, content, { overwrite: true, mode: mode & 0o777, signal, onProgress });
       screen.result({ path: at, bytes: content.length }, `${content.length} bytes to ${at}`);
       return;
     }
-    const progress = screen.progress(`from ${box.reference.id}`);
-    progress({});
-    const content = await box.readFile(source?.path ?? "", { signal });
+    const onProgress = screen.progress("downloading");
+    const content = await box.readFile(source?.path ?? "", { signal, onProgress });
     const folder = await stat(to).then(
       (found) => found.isDirectory(),
       () => false,

@@ -22,12 +22,11 @@ import { withSession } from "../session.mjs";
 /** @param {NewSandbox & GlobalOptions} options */
 export function create(options) {
   return withSession(options, config(options), async ({ client, store, screen, signal }) => {
-    const progress = screen.progress(options.snapshot ? "restoring" : "creating");
-    progress({});
     /** @type {import("@beachside/runloop").OperationReference | undefined} */
     let operation;
     const call = {
       signal,
+      onProgress: screen.progress(options.snapshot === undefined ? "creating" : "restoring"),
       ...(options.env === undefined ? {} : { env: options.env }),
       // Saved before it is sent: what a crash leaves is found by `gc`.
       onSubmit: async (

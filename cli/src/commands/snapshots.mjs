@@ -13,12 +13,11 @@ import { withSession } from "../session.mjs";
 export function createSnapshot(sandbox, options) {
   return withSession(options, {}, async ({ client, store, screen, signal }) => {
     const box = await findSandbox(client, store, sandbox, signal);
-    const progress = screen.progress("capturing");
-    progress({});
     /** @type {OperationReference | undefined} */
     let operation;
     const { snapshot } = await box.snapshot({
       signal,
+      onProgress: screen.progress("capturing"),
       onSubmit: async (/** @type {OperationReference} */ reference) => {
         operation = reference;
         await store.save(reference);
