@@ -225,10 +225,8 @@ fn refusal(path: &str, error: &FileError, settings: &Settings) -> ApiError {
         FileError::TooLarge { .. } => 413,
         FileError::NoSpace => 507,
         FileError::NotRunning => settings.not_running_status,
-        FileError::IsDirectory
-        | FileError::NotRegular
-        | FileError::NameTooLong
-        | FileError::InvalidPath => 400,
+        FileError::IsDirectory => settings.directory_status,
+        FileError::NotRegular | FileError::NameTooLong | FileError::InvalidPath => 400,
         _ => 500,
     };
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);

@@ -203,7 +203,8 @@ impl Blueprints {
             })
             .cloned()
             .ok_or_else(|| {
-                ApiError::bad_request(format!("no successfully built blueprint is named {name}"))
+                let message = format!("no successfully built blueprint is named {name}");
+                ApiError::new(http::StatusCode::NOT_FOUND, message)
             })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -74,10 +75,9 @@ impl World {
         launch_parameters.extend(request.launch_parameters);
         let launch = Launch::parse(&launch_parameters)?;
         if let Some(policy_id) = &launch.network_policy_id {
-            // A parameter that names nothing is 400, not 404 (inferred).
             self.policies
                 .get(account_id, policy_id)
-                .map_err(|error| ApiError::bad_request(error.message))?;
+                .map_err(|error| self.unknown_reference(error))?;
         }
         let mut environment = request.environment_variables;
         for (variable, secret) in request.secrets {
@@ -116,11 +116,9 @@ impl World {
         Ok(devbox)
     }
 
-    /// What names nothing is 400 (certain for a blueprint id, inferred for the
-    /// others), as is more than one of the three selectors (unknown).
+    /// More than one of the three selectors is 400 (unknown).
     fn image(&self, account_id: &str, request: &CreateDevbox) -> ApiResult<Image> {
         let given = |value: &Option<String>| value.clone().filter(|value| !value.is_empty());
-        let as_bad_request = |error: ApiError| ApiError::bad_request(error.message);
         let selectors = (
             given(&request.blueprint_id),
             given(&request.blueprint_name),
@@ -132,7 +130,7 @@ impl World {
                 let snapshot = self
                     .snapshots
                     .restorable(account_id, &id)
-                    .map_err(as_bad_request)?;
+                    .map_err(|error| self.unknown_reference(error))?;
                 return Ok(Image {
                     snapshot_id: Some(id),
                     layer: snapshot.layer,
@@ -140,19 +138,37 @@ impl World {
                     ..Image::default()
                 });
             }
-            (Some(id), None, None) => self.blueprints.built_by_id(account_id, &id),
-            (None, Some(name), None) => self.blueprints.built_by_name(account_id, &name),
+            // 400 is certain here.
+            (Some(id), None, None) => self
+                .blueprints
+                .built_by_id(account_id, &id)
+                .map_err(|error| ApiError::bad_request(error.message)),
+            (None, Some(name), None) => self
+                .blueprints
+                .built_by_name(account_id, &name)
+                .map_err(|error| self.unknown_reference(error)),
             _ => Err(ApiError::bad_request(
                 "give only one of blueprint_id, blueprint_name and snapshot_id",
             )),
         };
-        let blueprint = blueprint.map_err(as_bad_request)?;
+        let blueprint = blueprint?;
         Ok(Image {
             blueprint_id: Some(blueprint.id),
             layer: blueprint.layer,
             inherited: blueprint.launch_parameters,
             ..Image::default()
         })
+    }
+
+    /// The refusal of a create that names what is not there: a switch. What is
+    /// there and cannot be used is 400.
+    fn unknown_reference(&self, error: ApiError) -> ApiError {
+        if error.status != StatusCode::NOT_FOUND {
+            return ApiError::bad_request(error.message);
+        }
+        let status = self.settings.get().unknown_reference_status;
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+        ApiError::new(status, error.message)
     }
 
     fn live_devboxes(&self, account_id: &str) -> usize {

@@ -24,6 +24,9 @@ use crate::guest::{Guest, GuestError, KillScope, Process, ProcessState, Spawn, S
 /// although a child holds them open.
 const DRAIN_AFTER_KILL: Duration = Duration::from_millis(100);
 
+/// What the shell of a killed command ends with.
+const KILLED: i32 = 128 + 9;
+
 /// The three statuses; any end is `completed` with an exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExecutionStatus {
@@ -141,14 +144,14 @@ impl Execution {
     }
 
     /// Moves the status along with the process, to its end.
-    async fn follow_process(self: Arc<Self>, waits_for_output: bool) {
+    async fn follow_process(self: Arc<Self>, settings: Arc<Settings>) {
         self.process.started().await;
         // A command that never ran goes from queued to completed at once.
         if self.process.state() == ProcessState::Running {
             self.status.send_replace(ExecutionStatus::Running);
         }
         let over = async {
-            if waits_for_output {
+            if settings.completion_waits_for_output {
                 self.process.finished().await
             } else {
                 self.process.exited().await
@@ -164,6 +167,11 @@ impl Execution {
         let code = tokio::select! {
             code = over => code,
             code = killed => code,
+        };
+        let code = if code == KILLED && self.killed.is_cancelled() {
+            settings.kill_exit_status
+        } else {
+            code
         };
         self.status.send_replace(ExecutionStatus::Completed(code));
     }
@@ -276,7 +284,7 @@ impl Executions {
         guest: &Guest,
         devbox_id: &str,
         command: Command,
-        settings: &Settings,
+        settings: &Arc<Settings>,
     ) -> ApiResult<(Arc<Execution>, bool)> {
         let _one_at_a_time = match &command.command_id {
             Some(_) if settings.dedupe_command_ids => Some(self.starting.lock().await),
@@ -312,7 +320,7 @@ impl Executions {
             execution.status.send_replace(ExecutionStatus::Running);
         }
         let followed = Arc::clone(&execution);
-        tokio::spawn(followed.follow_process(settings.completion_waits_for_output));
+        tokio::spawn(followed.follow_process(Arc::clone(settings)));
         let mut book = self.lock();
         if let Some(command_id) = command.command_id {
             book.by_command_id

@@ -60,6 +60,8 @@ pub struct Settings {
     pub completion_waits_for_output: bool,
     /// Executions are still known after a suspend.
     pub executions_survive_suspend: bool,
+    /// Exit status of what was killed (unknown).
+    pub kill_exit_status: i32,
     /// What becomes of an execution that is sent stdin.
     pub stdin: StdinSupport,
 
@@ -97,10 +99,15 @@ pub struct Settings {
     /// When a box's lifetime starts to count.
     pub lifetime_start: LifetimeStart,
 
+    /// Status of a create whose snapshot, blueprint name or network policy is not
+    /// there (unknown; for a blueprint id 400 is certain).
+    pub unknown_reference_status: u16,
     /// Status of a file or exec call on a box that is not running.
     pub not_running_status: u16,
     /// Status of a read or download of a file that is not there.
     pub missing_file_status: u16,
+    /// Status of a read, download, write or upload where a directory is (inferred).
+    pub directory_status: u16,
     /// Writes and uploads make the parent directories.
     pub create_parents: bool,
     /// How `write_file_contents` reports a failure.
@@ -172,6 +179,7 @@ impl Default for Settings {
             dedupe_request_ids: false,
             completion_waits_for_output: true,
             executions_survive_suspend: false,
+            kill_exit_status: 137,
             stdin: StdinSupport::default(),
             default_last_n: 100,
             view_max_bytes: None,
@@ -188,8 +196,10 @@ impl Default for Settings {
             disk_quota_bytes: None,
             launch_failure: LaunchFailure::default(),
             lifetime_start: LifetimeStart::default(),
+            unknown_reference_status: 400,
             not_running_status: 400,
             missing_file_status: 404,
+            directory_status: 400,
             create_parents: false,
             write_failure: WriteFailure::default(),
             unique_policy_names: true,

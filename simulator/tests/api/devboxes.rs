@@ -309,3 +309,26 @@ async fn an_ssh_key_is_made_for_a_box() {
         .await
         .json(404);
 }
+
+#[tokio::test]
+async fn a_create_that_names_what_is_not_there_is_refused_as_switched() {
+    let client = Client::start();
+    for status in [400, 404] {
+        let switch = json!({ "unknown_reference_status": status });
+        client.post("/_simulator/settings", switch).await.json(200);
+        for (wrong, expected) in [
+            (json!({ "snapshot_id": "snp_none" }), status),
+            (json!({ "blueprint_name": "none" }), status),
+            (
+                json!({ "launch_parameters": { "network_policy_id": "np_none" } }),
+                status,
+            ),
+            (json!({ "blueprint_id": "bpt_none" }), 400),
+            (json!({ "snapshot_id": "a", "blueprint_id": "b" }), 400),
+        ] {
+            client.post("/v1/devboxes", wrong).await.json(expected);
+        }
+    }
+    let list = client.get("/v1/devboxes").await.json(200);
+    assert_eq!(list["devboxes"], json!([]));
+}

@@ -398,3 +398,19 @@ async fn r19_a_box_may_have_another_shell_and_only_chosen_programs() {
     assert!(text.starts_with("none") && text.contains("cat"), "{text}");
     assert_eq!(view["exit_status"], 127);
 }
+
+#[tokio::test]
+async fn a_killed_command_ends_with_the_status_that_is_switched_on() {
+    let client = Client::start_set(json!({ "kill_exit_status": -1 }));
+    let devbox = client.running_devbox(json!({})).await;
+    let killed = client
+        .spawn(&devbox, json!({ "command": "sleep 1000" }))
+        .await;
+    client
+        .post(&format!("{killed}/kill"), json!({}))
+        .await
+        .json(200);
+    assert_eq!(client.completed(&killed).await["exit_status"], -1);
+    let by_itself = client.run(&devbox, "kill -9 $$").await;
+    assert_eq!(by_itself["exit_status"], 137);
+}

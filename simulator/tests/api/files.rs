@@ -184,6 +184,7 @@ async fn statuses_and_parents_are_switches() {
     let client = Client::start_set(json!({
         "create_parents": true,
         "missing_file_status": 400,
+        "directory_status": 422,
         "write_failure": "status",
         "not_running_status": 409,
     }));
@@ -201,7 +202,7 @@ async fn statuses_and_parents_are_switches() {
     client
         .post(&format!("/v1/devboxes/{devbox}/write_file_contents"), body)
         .await
-        .json(400);
+        .json(422);
     client
         .post(&format!("/v1/devboxes/{devbox}/shutdown"), json!({}))
         .await
