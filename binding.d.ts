@@ -6,8 +6,10 @@
  * `AbortSignal` in use, so that the signal carries one listener.
  */
 export declare class Cancellation {
-  /** Not cancelled yet. */
-  constructor()
+  /** Not cancelled yet. `operation_id` names the caller's operation in traces. */
+  constructor(operationId?: string | undefined | null)
+  /** The same cancellation, for the calls of one operation. */
+  of(operationId: string): Cancellation
   /**
    * Asks each call to stop. The call decides how it ends: it may still send
    * one kill, or finish if it was done already.
@@ -45,6 +47,14 @@ export declare class Connection {
   listSnapshots(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
   deleteSnapshot(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
   findSnapshots(request: string, cancellation?: Cancellation | undefined | null): Promise<string>
+}
+
+/** Is told of the events of one connection, while it is active. */
+export declare class Observer {
+  /** Not active yet. `listener` is told arrays of events as JSON text. */
+  constructor(listener: number)
+  /** Whether events are made from now on. */
+  activate(isActive: boolean): void
 }
 
 /** One view of a process's output. Collecting it as garbage ends it. */
@@ -89,7 +99,7 @@ export interface AdapterOutcome {
  * `base_url` is the environment variable `RUNLOOP_BASE_URL` as JavaScript has
  * it: Bun's and a worker's `process.env` are not the process's environment.
  */
-export declare function connect(credentials: string, config: string, baseUrl?: string | undefined | null, cancellation?: Cancellation | undefined | null): Promise<Connection>
+export declare function connect(credentials: string, config: string, baseUrl?: string | undefined | null, cancellation?: Cancellation | undefined | null, observer?: Observer | undefined | null): Promise<Connection>
 
 /** `ErrorDetails` and `UnsupportedDetails` of the client. Absent stays absent. */
 export interface ErrorDetails {

@@ -7,6 +7,7 @@
 const { invalid, run } = require("./calls.js");
 const { Connection } = require("./connection.js");
 const { native } = require("./native.js");
+const { observed } = require("./observer.js");
 const { setup } = require("./setup.js");
 const { json } = require("./values.js");
 
@@ -62,13 +63,21 @@ function texts(credentials, config) {
  * @param {ConnectInput} input
  */
 function connect({ credentials, config }, input) {
+  /** @type {ReturnType<typeof observed> | undefined} */
+  let observer;
   return run(
     input,
-    (cancellation) =>
-      native().connect(credentials, config, process.env["RUNLOOP_BASE_URL"], cancellation),
+    (cancellation) => {
+      observer = observed(input.observer);
+      const baseUrl = process.env["RUNLOOP_BASE_URL"];
+      return native().connect(credentials, config, baseUrl, cancellation, observer.told);
+    },
     /** @returns {AdapterConnection} */
-    (connection) => /** @type {any} */ (new Connection(connection)),
-  );
+    (connection) => /** @type {any} */ (new Connection(connection, observer?.end)),
+  ).catch((error) => {
+    observer?.end();
+    throw error;
+  });
 }
 
 module.exports = { runloop, runloopAdapter };

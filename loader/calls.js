@@ -19,16 +19,18 @@ const { native } = require("./native.js");
  * and gives the error those below itself.
  *
  * @template T, R
- * @param {{ readonly signal?: AbortSignal } | undefined} call
+ * @param {{ readonly signal?: AbortSignal, readonly operationId?: string } | undefined} call
  * @param {(cancellation?: import("../binding.js").Cancellation) => T | Promise<T>} start
  * @param {(value: T) => R} read
  * @returns {Promise<R>}
  */
 async function run(call, start, read) {
   const signal = call?.signal;
+  const operationId = call?.operationId;
   if (signal === undefined) {
     try {
-      return read(await start());
+      const named = operationId && new (native().Cancellation)(operationId);
+      return read(await start(named || undefined));
     } catch (error) {
       throw located(error);
     }
@@ -36,7 +38,8 @@ async function run(call, start, read) {
   let listener;
   try {
     listener = Listener.of(signal);
-    return read(await start(listener.cancellation));
+    const { cancellation } = listener;
+    return read(await start(operationId ? cancellation.of(operationId) : cancellation));
   } catch (error) {
     const ours = located(error);
     if (ours.code === "CANCELLED") attach(ours, "cause", signal.reason);

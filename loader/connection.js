@@ -24,11 +24,16 @@ const { bytes, json } = require("./values.js");
 
 class Connection {
   #native;
+  #end;
   #capabilities;
 
-  /** @param {Native} native */
-  constructor(native) {
+  /**
+   * @param {Native} native
+   * @param {() => void} [end] called when it is closed
+   */
+  constructor(native, end = () => {}) {
     this.#native = native;
+    this.#end = end;
     this.scope = Object.freeze({ account: native.account });
     this.#capabilities = frozen(JSON.parse(native.capabilities));
   }
@@ -154,6 +159,7 @@ class Connection {
 
   async close() {
     this.#native.close();
+    this.#end();
   }
 
   /**

@@ -2,7 +2,7 @@
 
 /**
  * Who is told what while calls run: functions by the number that the addon
- * knows them by. A function is forgotten when its call has settled.
+ * knows them by. A call's is forgotten when it has settled, a connection's when it is closed.
  */
 
 const { native } = require("./native.js");
@@ -31,16 +31,30 @@ function told(listener, start) {
  * @param {(listener: number) => Promise<T>} start
  */
 async function telling(listener, start) {
-  listen();
-  // Numbers come round after 2^32 calls, when none of the first is left.
-  last = (last + 1) >>> 0;
-  const number = last;
-  listeners.set(number, listener);
+  const number = numbered(listener);
   try {
     return await start(number);
   } finally {
     listeners.delete(number);
   }
+}
+
+/**
+ * The number of a function that is told from now on.
+ *
+ * @param {(what: any) => void} listener
+ */
+function numbered(listener) {
+  listen();
+  do last = (last + 1) >>> 0;
+  while (listeners.has(last));
+  listeners.set(last, listener);
+  return last;
+}
+
+/** @param {number} number */
+function forget(number) {
+  listeners.delete(number);
 }
 
 function listen() {
@@ -49,4 +63,4 @@ function listen() {
   native().listen((number, text) => listeners.get(number)?.(JSON.parse(text)));
 }
 
-module.exports = { told };
+module.exports = { forget, numbered, told };

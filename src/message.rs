@@ -6,6 +6,7 @@
 //! body may hold environment values, commands or file content.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use tokio::time::Instant;
 
-use crate::observe::Counter;
+use crate::observe::{Counter, Trace};
 
 /// Largest JSON answer that is accepted, in bytes: a page of 100 views with
 /// metadata fits with room to spare, an endless body does not.
@@ -80,6 +81,8 @@ pub struct Request {
     pub deadline: Option<Instant>,
     /// Counts the content of an upload or a download, for whoever is told of it.
     pub counter: Option<Counter>,
+    /// Who is told of its attempts.
+    pub trace: Option<Arc<Trace>>,
 }
 
 impl Request {
@@ -135,6 +138,7 @@ impl Request {
             max_body_bytes: MAX_JSON_BYTES,
             deadline: None,
             counter: None,
+            trace: None,
         }
     }
 

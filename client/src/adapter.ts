@@ -15,6 +15,7 @@
 import type { AdapterVolumes } from "./adapter-volumes.js";
 import type { Capabilities } from "./capabilities.js";
 import type { Progress } from "./progress.js";
+import type { Observer } from "./trace.js";
 
 /** What `Image.…` makes, for `config.image`. A plain string means the same as `prepared`. */
 export type ImageSpec =
@@ -48,6 +49,8 @@ export interface ConnectInput {
   readonly credentials?: unknown;
   readonly config?: unknown;
   readonly signal?: AbortSignal;
+  /** Is told of requests, where the adapter can tell of them. */
+  readonly observer?: Observer;
 }
 
 /** A provider's adapter: a plain object, safe to share. */
@@ -79,6 +82,8 @@ export interface Call {
    * `readFile` and `writeFile` only.
    */
   readonly onProgress?: (progress: Progress) => void;
+  /** The id of the operation that the call is for, to tell {@link ConnectInput.observer}; given while that is active. */
+  readonly operationId?: string;
 }
 
 /** Values that identify one submission; sent to the provider as metadata. */

@@ -3,6 +3,7 @@
 
 import type { Adapter, ConnectInput } from "./adapter.js";
 import {
+  callback,
   invalid,
   isRecord,
   knownKeys,
@@ -25,6 +26,8 @@ import { Sandboxes } from "./sandboxes.js";
 import { SnapshotHandle } from "./snapshot-handle.js";
 import { Snapshots } from "./snapshots.js";
 import { suggestionFor } from "./suggestions.js";
+import { Tracer } from "./trace.js";
+import type { TraceRecord } from "./trace-records.js";
 import { Volumes } from "./volumes.js";
 
 const HANDLES: Handles = {
@@ -37,6 +40,13 @@ const CONTRACT = 1;
 
 /** Options of every connection. */
 export interface ConnectionOptions extends CallOptions {
+  /**
+   * Told of every request, retry, reconnect and operation of the connection,
+   * as the `beachside.*` channels of `node:diagnostics_channel` are; see
+   * {@link TraceRecord}. What it throws touches no call: it is not called
+   * again, and a process warning with the code `BEACHSIDE_CALLBACK` says so.
+   */
+  readonly trace?: ((record: TraceRecord) => unknown) | undefined;
   readonly cleanup?:
     | {
         /**
@@ -85,11 +95,12 @@ async function connect(
 ): Promise<BeachsideClient> {
   let provider: string | undefined;
   try {
-    const { adapter, input, storage } = connectArguments(target, options);
+    const { adapter, input, storage, trace } = connectArguments(target, options);
     provider = adapter.provider;
+    const tracer = new Tracer(provider, trace);
     if (input.signal?.aborted === true) throw cancelled("connect", input.signal);
-    const connection = await adapter.connect(input);
-    return new BeachsideClient(new Connection(provider, connection, storage, HANDLES));
+    const connection = await adapter.connect({ ...input, observer: tracer });
+    return new BeachsideClient(new Connection(provider, connection, storage, HANDLES, tracer));
   } catch (error) {
     const ours = isBeachsideError(error)
       ? error
@@ -108,11 +119,18 @@ async function connect(
 function connectArguments(target: unknown, options: unknown) {
   const bare = isAdapter(target);
   if (!bare && options !== undefined) {
-    throw invalid("connect: give cleanup and signal beside adapter, in the one object.");
+    throw invalid("connect: give cleanup, signal and trace beside adapter, in the one object.");
   }
   const given = bare
-    ? { adapter: target, ...optionsOf("connect", options, ["cleanup", "signal"]) }
-    : optionsOf("connect", target, ["adapter", "credentials", "config", "cleanup", "signal"]);
+    ? { adapter: target, ...optionsOf("connect", options, ["cleanup", "signal", "trace"]) }
+    : optionsOf("connect", target, [
+        "adapter",
+        "credentials",
+        "config",
+        "cleanup",
+        "signal",
+        "trace",
+      ]);
   const { adapter } = given;
   if (!isAdapter(adapter)) {
     throw invalid(
@@ -137,7 +155,8 @@ function connectArguments(target: unknown, options: unknown) {
     ...(config === undefined ? {} : { config }),
     ...(signal === undefined ? {} : { signal }),
   };
-  return { adapter, input, storage: cleanupStorage(given.cleanup) };
+  const trace = callback<(record: TraceRecord) => unknown>("trace", given.trace);
+  return { adapter, input, storage: cleanupStorage(given.cleanup), trace };
 }
 
 function cleanupStorage(cleanup: unknown): StoragePolicy {

@@ -30,6 +30,7 @@ import type {
 import type { SandboxHandle } from "./sandbox-handle.js";
 import type { SnapshotHandle } from "./snapshot-handle.js";
 import { suggestionFor } from "./suggestions.js";
+import type { Tracer } from "./trace.js";
 
 /** Kinds of resource whose origin the provider's metadata can prove. */
 type Marked = "sandbox" | "snapshot" | "volume";
@@ -48,6 +49,7 @@ export class Connection {
   readonly account: string;
   readonly adapter: AdapterConnection;
   readonly storage: StoragePolicy;
+  readonly tracer: Tracer;
   readonly #created = new Map<string, Ownership>();
   readonly #refusals = new Map<string, BeachsideError>();
   #closing: Promise<void> | undefined;
@@ -57,7 +59,9 @@ export class Connection {
     adapter: AdapterConnection,
     storage: StoragePolicy,
     handles: Handles,
+    tracer: Tracer,
   ) {
+    this.tracer = tracer;
     this.handles = handles;
     this.provider = provider;
     this.account = adapter.scope.account;
@@ -87,6 +91,8 @@ export class Connection {
   ): Promise<T> {
     try {
       this.refuseClosed();
+      // So that the adapter hears of new listeners.
+      void this.tracer.active;
       const given = optionsOf<Key | "signal">(operation, options, [...keys, "signal"]);
       const signal = signalOf(given.signal);
       if (signal?.aborted === true) throw cancelled(operation, signal);

@@ -76,6 +76,8 @@ export type {
   SnapshotSummary,
 } from "./snapshot-handle.js";
 export type { Snapshots } from "./snapshots.js";
+export type { Observer } from "./trace.js";
+export type * from "./trace-records.js";
 export type { CreateVolumeOptions, VolumeHandle, VolumeInfo, Volumes } from "./volumes.js";
 export type { OutputMatch, WaitForOutputOptions } from "./wait-for-output.js";
 export type { ListeningPort, WaitForPortOptions } from "./wait-for-port.js";

@@ -160,6 +160,7 @@ class Submission<First, Result> {
   readonly #mutation: Mutation<First, Result>;
   readonly #ownership: Ownership;
   #known: Outcome = {};
+  #submittedAt: number | undefined;
   #isAnswered = false;
   #result: { readonly value: Result } | undefined;
 
@@ -218,13 +219,50 @@ class Submission<First, Result> {
   async result(sent: Promise<First>, signal: AbortSignal | undefined): Promise<Result> {
     try {
       const first = await sent;
-      const call = signal === undefined ? {} : { signal };
-      const value = await this.#mutation.finish(first, call, this.#ownership);
+      const value = await this.#mutation.finish(first, this.#call(signal), this.#ownership);
       this.#result = { value };
+      this.#tellSettled();
       return value;
     } catch (error) {
-      throw this.#explain(error);
+      const ours = this.#explain(error);
+      this.#tellSettled(ours);
+      throw ours;
     }
+  }
+
+  /** The adapter's options; they name the operation where somebody listens. */
+  #call(signal: AbortSignal | undefined): Call {
+    const call = signal === undefined ? {} : { signal };
+    if (!this.#connection.tracer.active) return call;
+    return { ...call, operationId: this.reference.operationId };
+  }
+
+  #tellSubmitted(): void {
+    const { tracer } = this.#connection;
+    if (!tracer.active) return;
+    this.#submittedAt = Date.now();
+    tracer.publish({ type: "operation.submit", time: this.#submittedAt, ...this.#traced() });
+  }
+
+  /** The operation, or one wait for it, ended. */
+  #tellSettled(error?: BeachsideError): void {
+    const { tracer } = this.#connection;
+    if (!tracer.active) return;
+    const time = Date.now();
+    tracer.publish({
+      type: "operation.settle",
+      time,
+      ...this.#traced(),
+      ...(error === undefined ? {} : { code: error.code }),
+      ...(error?.requestId === undefined ? {} : { requestId: error.requestId }),
+      durationMs: time - (this.#submittedAt ?? time),
+    });
+  }
+
+  #traced() {
+    const { operation, operationId, target } = this.reference;
+    if (target === undefined) return { operation, operationId };
+    return { operation, operationId, targetKind: target.kind, targetId: target.id };
   }
 
   #stopped(signal: AbortSignal): BeachsideError {
@@ -237,9 +275,10 @@ class Submission<First, Result> {
       operation: this.reference.operationId,
       submission: this.reference.submissionId,
     };
+    this.#tellSubmitted();
     let first: First;
     try {
-      first = await this.#mutation.send(markers, signal === undefined ? {} : { signal });
+      first = await this.#mutation.send(markers, this.#call(signal));
     } catch (error) {
       if (isBeachsideError(error) && REFUSALS.includes(error.code)) {
         this.#connection.noteRefusal(this.reference.operationId, error);

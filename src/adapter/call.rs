@@ -1,5 +1,7 @@
 //! The caller's side of a call: its signal, and who is told of its progress.
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::observe::Progress;
@@ -11,6 +13,8 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// Is told how far the transfer of a file has come.
     pub progress: Progress,
+    /// The caller's operation, for whoever traces the connection.
+    pub operation_id: Option<Arc<str>>,
 }
 
 impl Call {
@@ -19,7 +23,7 @@ impl Call {
     pub fn cancelled_by(cancel: CancellationToken) -> Self {
         Self {
             cancel,
-            progress: Progress::default(),
+            ..Self::default()
         }
     }
 

@@ -13,7 +13,8 @@ use crate::api::answer::{accept, parse, unanswered};
 use crate::api::{self, Context, Secrets};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
-use crate::transport::{Http, Retrying, Settings, Transport};
+use crate::observe::{Observer, Trace};
+use crate::transport::{Http, Observed, Retrying, Settings, Transport};
 use crate::wire::accounts::Account;
 
 /// A connection to one account of Runloop. Clones are the same connection.
@@ -30,6 +31,7 @@ struct Core {
     resolved_image: image::Resolved,
     memory: Memory,
     seen_ids: SeenIds,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl fmt::Debug for Connection {
@@ -48,6 +50,18 @@ impl Connection {
     /// `UNAUTHENTICATED` or `PERMISSION_DENIED`; the latter also for an account
     /// whose status is anything but `ACCOUNT_STATUS_ENABLED`.
     pub async fn connect(config: Config, call: &Call) -> Result<Self> {
+        Self::connect_observed(config, None, call).await
+    }
+
+    /// As [`connect`](Self::connect), and tells of every request while the observer is active.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_observed(
+        config: Config,
+        observer: Option<Arc<dyn Observer>>,
+        call: &Call,
+    ) -> Result<Self> {
         let credentials = &config.credentials;
         let transport = Http::new(Settings {
             base_url: credentials.base_url().to_owned(),
@@ -57,16 +71,28 @@ impl Connection {
             silence_timeout: config.timeouts.request,
         })
         .map_err(|error| error.during("connect"))?;
-        Self::over(Arc::new(Retrying(transport)), config, call).await
+        let transport = Arc::new(Retrying(Observed(transport)));
+        Self::observed(transport, config, observer, call).await
     }
 
-    /// As [`connect`](Self::connect), over another transport.
+    /// As [`connect`](Self::connect), over another transport and unobserved.
+    #[cfg(test)]
     pub(crate) async fn over(
         transport: Arc<dyn Transport>,
         config: Config,
         call: &Call,
     ) -> Result<Self> {
-        let request = api::accounts::me();
+        Self::observed(transport, config, None, call).await
+    }
+
+    async fn observed(
+        transport: Arc<dyn Transport>,
+        config: Config,
+        observer: Option<Arc<dyn Observer>>,
+        call: &Call,
+    ) -> Result<Self> {
+        let mut request = api::accounts::me();
+        request.trace = trace(observer.as_ref(), "connect", call);
         let secrets = Secrets::new(config.credentials.api_key());
         let context = Context::new("connect", &request, &secrets);
         let answer = tokio::select! {
@@ -108,6 +134,7 @@ impl Connection {
             resolved_image: image::Resolved::default(),
             memory: Memory::default(),
             seen_ids: SeenIds::default(),
+            observer,
         })))
     }
 
@@ -125,6 +152,17 @@ impl Connection {
 
     pub(super) fn transport(&self) -> &Arc<dyn Transport> {
         &self.0.transport
+    }
+
+    /// The trace of a request of this call, where somebody listens.
+    pub(super) fn trace(&self, operation: &'static str, call: &Call) -> Option<Arc<Trace>> {
+        trace(self.0.observer.as_ref(), operation, call)
+    }
+
+    /// Who is told of events, where somebody listens.
+    pub(super) fn observer(&self) -> Option<&dyn Observer> {
+        let observer = self.0.observer.as_deref()?;
+        observer.is_active().then_some(observer)
     }
 
     pub(super) fn config(&self) -> &Config {
@@ -154,6 +192,19 @@ impl Connection {
     pub(super) fn memory(&self) -> &Memory {
         &self.0.memory
     }
+}
+
+fn trace(
+    observer: Option<&Arc<dyn Observer>>,
+    operation: &'static str,
+    call: &Call,
+) -> Option<Arc<Trace>> {
+    let observer = observer.filter(|observer| observer.is_active())?;
+    Some(Trace::new(
+        Arc::clone(observer),
+        operation,
+        call.operation_id.clone(),
+    ))
 }
 
 #[cfg(test)]

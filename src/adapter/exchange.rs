@@ -41,7 +41,9 @@ impl Connection {
         context: &Context<'_>,
         call: &Call,
     ) -> Result<Response> {
-        let answer = self.until_stopped(call, context.operation, self.transport().send(request));
+        let traced = self.traced(request, context.operation, call);
+        let sending = self.transport().send(traced.as_ref().unwrap_or(request));
+        let answer = self.until_stopped(call, context.operation, sending);
         answer
             .await?
             .map_err(|failure| unanswered(&failure, context))
@@ -54,8 +56,10 @@ impl Connection {
         context: &Context<'_>,
         call: &Call,
     ) -> Result<StreamResponse> {
+        let traced = self.traced(request, context.operation, call);
+        let sent = traced.as_ref().unwrap_or(request);
         let work = async {
-            let answer = self.transport().stream(request).await?;
+            let answer = self.transport().stream(sent).await?;
             if answer.head.is_success() {
                 return Ok(Ok(answer));
             }
@@ -89,7 +93,7 @@ impl Connection {
         }
         let answer = tokio::select! {
             biased;
-            answer = self.dispatch(request) => answer.map_err(|_| {
+            answer = self.dispatch(request, operation, call) => answer.map_err(|_| {
                 Error::internal("the task that sent a request ended early").during(operation)
             })?,
             () = call.cancel.cancelled() => {
@@ -111,9 +115,29 @@ impl Connection {
 
     /// Sends a mutation, once, in a task that nothing stops. Its answer may be
     /// awaited, or be left to come.
-    pub(super) fn dispatch(&self, request: Request) -> Reply {
+    pub(super) fn dispatch(
+        &self,
+        mut request: Request,
+        operation: &'static str,
+        call: &Call,
+    ) -> Reply {
+        request.trace = self.trace(operation, call);
         let transport = Arc::clone(self.transport());
         tokio::spawn(async move { transport.send(&request).await })
+    }
+
+    /// The request with a trace; `None` where nobody listens, so that nothing is copied.
+    pub(super) fn traced(
+        &self,
+        request: &Request,
+        operation: &'static str,
+        call: &Call,
+    ) -> Option<Request> {
+        let trace = self.trace(operation, call)?;
+        Some(Request {
+            trace: Some(trace),
+            ..request.clone()
+        })
     }
 
     /// Runs until it is done, the caller's signal or the end of the connection.

@@ -99,7 +99,7 @@ impl<'a> Execution<'a> {
         };
         let contents = [self.contents, &[command.as_bytes()]].concat();
         let context = self.context(&request).carrying(&contents);
-        let mut reply = self.connection.dispatch(request);
+        let mut reply = self.connection.dispatch(request, self.operation, call);
         let answer = tokio::select! {
             biased;
             answer = &mut reply => answer,

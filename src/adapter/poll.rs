@@ -76,7 +76,8 @@ impl Connection {
             .deadline
             .unwrap_or_else(|| Instant::now() + request.hold);
         pace.start(request.hold);
-        let sending = self.transport().send(request);
+        let traced = self.traced(request, operation, call);
+        let sending = self.transport().send(traced.as_ref().unwrap_or(request));
         let (error, asked_pause) = match self.until_stopped(call, operation, sending).await? {
             Ok(answer) if answer.head.is_success() => {
                 pace.faults = 0;

@@ -70,7 +70,7 @@ impl Connection {
                 .about("sandbox", sandbox_id)
                 .hiding(hide)
                 .carrying(&contents);
-            let answer = self.dispatch(request).await.map_err(|_| {
+            let answer = self.dispatch(request, operation, call).await.map_err(|_| {
                 Error::internal("the task that sent a request ended early").during(operation)
             })?;
             let answer = answer.map_err(|failure| unanswered(&failure, &context))?;

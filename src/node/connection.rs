@@ -15,6 +15,7 @@ use super::calls::{now, start};
 use super::cancellation::{Cancellation, call};
 use super::dispatcher::Promise;
 use super::json;
+use super::observer::Observer;
 use crate::adapter::{self, Call};
 use crate::config::Config;
 use crate::error::Result;
@@ -34,15 +35,17 @@ pub fn connect<'env>(
     config: String,
     base_url: Option<String>,
     cancellation: Option<&Cancellation>,
+    observer: Option<&Observer>,
 ) -> napi::Result<Promise<'env>> {
     let call = call(cancellation);
+    let observer = observer.map(Observer::shared);
     start(env, || {
         let credentials: Value = json::read("credentials", &credentials)?;
         let environment = |name: &str| base_url.clone().filter(|_| name == "RUNLOOP_BASE_URL");
         let config = json::read("config", &config)?;
         let config = Config::parse_in(&credentials, &config, environment)?;
         Ok(async move {
-            adapter::Connection::connect(config, &call)
+            adapter::Connection::connect_observed(config, observer, &call)
                 .await
                 .map(Connection)
         })

@@ -24,6 +24,7 @@ mod environment;
 mod errors;
 mod files;
 mod json;
+mod observer;
 mod panics;
 mod processes;
 mod runtime;

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use napi::Env;
 use napi::bindgen_prelude::{FnArgs, Function, FunctionRef};
 use napi_derive::napi;
-use serde::Serialize;
 
 use super::environment::Environment;
 use super::json;
@@ -54,7 +53,9 @@ pub(super) fn progress(env: &Env, listener: Option<u32>) -> napi::Result<Progres
                 let steps =
                     std::mem::take(&mut *untold.lock().unwrap_or_else(PoisonError::into_inner));
                 for step in steps {
-                    deliver(env, listener, &step);
+                    if let Ok(text) = json::write(&step) {
+                        deliver(env, listener, text);
+                    }
                 }
             });
         }
@@ -62,11 +63,11 @@ pub(super) fn progress(env: &Env, listener: Option<u32>) -> napi::Result<Progres
 }
 
 /// Tells one listener. What its function throws is dropped: it has no caller.
-fn deliver(env: &Env, listener: u32, what: &impl Serialize) {
+pub(super) fn deliver(env: &Env, listener: u32, text: String) {
     let Ok(environment) = Environment::of(env) else {
         return;
     };
-    let (Some(listen), Ok(text)) = (environment.listen.get(), json::write(what)) else {
+    let Some(listen) = environment.listen.get() else {
         return;
     };
     let _ = listen

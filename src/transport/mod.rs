@@ -14,6 +14,7 @@ mod body;
 mod headers;
 mod http;
 mod lanes;
+mod observed;
 mod retry;
 #[cfg(test)]
 pub(crate) mod scripted;
@@ -22,6 +23,7 @@ mod tests;
 mod tls;
 
 pub use http::{Http, Settings};
+pub use observed::Observed;
 pub use retry::Retrying;
 
 /// Carries requests. One implementation does HTTP, one follows a script in tests.

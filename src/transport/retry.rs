@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::Transport;
+use super::{Transport, observed};
 use crate::message::{Failure, Kind, Request, Response, StreamResponse, What};
 
 /// Requests for one read, the first included.
@@ -57,6 +57,10 @@ impl<T: Transport> Transport for Retrying<T> {
                 if attempts == MAX_ATTEMPTS || request.deadline.is_some_and(|end| end <= until) {
                     return result;
                 }
+                if let Some(trace) = &request.trace {
+                    let method = observed::method(request.method);
+                    trace.retry(method, &request.path, &reason(&result), pause);
+                }
                 tokio::time::sleep_until(until).await;
                 attempts += 1;
             }
@@ -69,6 +73,14 @@ impl<T: Transport> Transport for Retrying<T> {
         request: &'a Request,
     ) -> BoxFuture<'a, Result<StreamResponse, Failure>> {
         self.0.stream(request)
+    }
+}
+
+/// Why another attempt is made, for events.
+fn reason(result: &Result<Response, Failure>) -> String {
+    match result {
+        Ok(response) => format!("status {}", response.head.status),
+        Err(failure) => observed::word(failure.what).to_owned(),
     }
 }
 

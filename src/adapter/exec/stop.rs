@@ -89,7 +89,9 @@ async fn kill(execution: &Execution<'_>, id: &str, until: Instant) -> Answer {
         return Answer::Refused;
     };
     let context = execution.context(&request);
-    let reply = execution.connection.dispatch(request);
+    let reply = execution
+        .connection
+        .dispatch(request, execution.operation, &Call::default());
     let Ok(Ok(Ok(response))) = timeout_at(until, reply).await else {
         return Answer::Silent;
     };

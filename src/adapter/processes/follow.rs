@@ -21,6 +21,7 @@ use crate::api::answer::refusal;
 use crate::api::executions::{self, Output};
 use crate::error::{Code, Error, Result};
 use crate::message::{Head, Response, StreamResponse};
+use crate::observe::{Event, now_ms};
 use crate::sse::{OutputDecoder, ServiceError, StreamError};
 
 /// How long after the exit, or after the last thing that happened, a stream may
@@ -81,6 +82,17 @@ enum Ending {
     TailOverdue,
 }
 
+impl Ending {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Lost => "lost",
+            Self::Trouble(..) => "trouble",
+            Self::TailOverdue => "overdue",
+        }
+    }
+}
+
 impl Follow {
     /// Reads to the end, and tells the buffer and the tally how that was.
     pub(super) async fn run(mut self) {
@@ -100,8 +112,12 @@ impl Follow {
 
     /// True where the stream came to its end.
     async fn read_all(&mut self, text: &mut String) -> Result<bool> {
+        let mut reason = None;
         loop {
             let offset = self.decoder.reopen();
+            if let Some(reason) = reason {
+                self.tell_reconnect(offset, reason);
+            }
             let was_over = self.is_over();
             let opened = Instant::now();
             let chunks = self.decoder.chunks();
@@ -111,6 +127,7 @@ impl Follow {
             if deserves_another || self.decoder.chunks() > chunks {
                 self.progress.fruitless = 0;
             }
+            reason = Some(ending.word());
             let goes_on = match ending {
                 Ending::Closed if was_over && !is_fruitful && self.ends_as_reported() => {
                     return Ok(true);
@@ -132,6 +149,24 @@ impl Follow {
                 return Ok(false);
             }
         }
+    }
+
+    fn tell_reconnect(&self, offset: u64, reason: &str) {
+        let Some(observer) = self.connection.observer() else {
+            return;
+        };
+        observer.observe(&Event::Reconnect {
+            time: now_ms(),
+            operation: "process_read",
+            sandbox_id: &self.target.sandbox_id,
+            process_id: &self.target.id,
+            stream: match self.output {
+                Output::Stdout => "stdout",
+                Output::Stderr => "stderr",
+            },
+            offset,
+            reason,
+        });
     }
 
     /// Whether the text can be all, as far as the report of the exit tells.
