@@ -14,7 +14,7 @@ import path from "node:path";
 import { filesBelow, root } from "./files.mjs";
 
 /** Of a whole file; with a raised TEST_SCALE several tests of one wait for minutes. */
-const TEST_TIMEOUT_MS = Number(process.env.TEST_SCALE ?? 1) > 1 ? 1_200_000 : 120_000;
+const TEST_TIMEOUT_MS = Number(process.env.TEST_SCALE ?? 1) > 1 ? 1_200_000 : 300_000;
 
 /** What shows something else than the addon. */
 const HERE_ONLY = ["fidelity", "packages", "cli.test.mjs", "typescript.test.mjs"].map((name) =>

@@ -14,6 +14,7 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { createRequire } from "node:module";
 import os from "node:os";
 import path from "node:path";
 import test, { after } from "node:test";
@@ -285,6 +286,34 @@ test("a platform without a package is told so", async () => {
     message,
     new RegExp(`There is no package for freebsd-${arch}, only for darwin-arm64, `),
   );
+});
+
+test("the C library is read from the executable's own header, and a static one is asked", {
+  skip: process.platform !== "linux" && "only Linux has several",
+}, async () => {
+  const printed = (content) => {
+    npmProject.write("executable", content);
+    const file = path.join(npmProject.folder, "executable");
+    const script = `
+        process.execPath = ${JSON.stringify(file)};
+        ${FAILS}
+      `;
+    return npmProject.run(process.execPath, ["-e", script]);
+  };
+  const { message } = JSON.parse(await printed("\x7fELF /lib/ld-musl-x86_64.so.1"));
+  const musl = `linux-${process.arch}-musl`;
+  assert.ok(message.includes(`- @beachside/runloop-${musl}: The package is not installed.`));
+  assert.ok(message.includes(`--os=linux --cpu=${process.arch} --libc=musl `), message);
+  // The static one is this process, so its report names this system's library.
+  const { platformName } = createRequire(import.meta.url)("../../loader/platform.js");
+  npmProject.write("executable", "\x7fELF without a linker");
+  const before = process.execPath;
+  process.execPath = path.join(npmProject.folder, "executable");
+  try {
+    assert.equal(platformName(), host);
+  } finally {
+    process.execPath = before;
+  }
 });
 
 test("no package manager asked for anything but the packages, and news of itself", () => {
