@@ -21,12 +21,13 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 /// What the simulator is reached as; `*.tunnel.localhost` are the tunnels.
-const NAMES: [&str; 5] = [
+const NAMES: [&str; 6] = [
     "localhost",
     "*.localhost",
     "*.tunnel.localhost",
     "127.0.0.1",
     "::1",
+    "simulator.test",
 ];
 
 /// How long a client may take over its part of the handshake.
@@ -35,7 +36,8 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// Which certificate the simulator shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Certificate {
-    /// For `localhost`, `*.localhost`, `*.tunnel.localhost`, `127.0.0.1` and `::1`.
+    /// For `localhost`, `*.localhost`, `*.tunnel.localhost`, `127.0.0.1`, `::1`
+    /// and `simulator.test`, which only a proxy can lead anywhere.
     #[default]
     Valid,
     /// For the same names, but its time is over.
