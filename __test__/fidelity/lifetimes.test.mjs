@@ -55,7 +55,8 @@ suite(
 
     test("processes and shells die with a suspend and the disk stays", async (t) => {
       const box = await c.box(t);
-      const execution = await box.cmd.execAsync("echo before > kept; sleep 98761");
+      await box.cmd.exec("echo before > kept");
+      const execution = await box.cmd.execAsync("sleep 98761");
       await box.shell("lost").exec("export LOST=yes");
       await box.suspend();
       await box.awaitSuspended();
