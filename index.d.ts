@@ -101,9 +101,12 @@ export interface RunloopSuspension {
 
 /** Seconds, each more than 0 and at most 86,400. */
 export interface RunloopTimeouts {
-  /** Making a network connection. Default 10. */
+  /** Making one connection: name, TCP, proxy and TLS together. Default 10. */
   readonly connectSeconds?: number | undefined;
-  /** Silence of the server, beyond what a call lets it hold back. Default 30. */
+  /**
+   * Silence of the server: until an answer begins, and between two pieces of
+   * it. What a long poll lets it hold back comes on top. Default 30.
+   */
   readonly requestSeconds?: number | undefined;
   /** Create, restore and resume, until the sandbox runs. Default 600. */
   readonly startSeconds?: number | undefined;

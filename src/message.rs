@@ -286,6 +286,9 @@ pub enum Sent {
 pub enum What {
     /// The address could not be resolved or reached, or the proxy refused.
     Connect,
+    /// The proxy wants a user name and password, or others: trying again with
+    /// the same may lock the user out.
+    Proxy,
     /// The connection could not be secured.
     Tls,
     /// Silence for longer than allowed, or the deadline.

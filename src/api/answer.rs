@@ -521,6 +521,13 @@ mod tests {
                 Some(false),
             ),
             (
+                What::Proxy,
+                Sent::No,
+                Code::Unavailable,
+                Code::Unavailable,
+                Some(false),
+            ),
+            (
                 What::Timeout,
                 Sent::Maybe,
                 Code::Unavailable,

@@ -6,7 +6,6 @@
 //! the pooled one was found dead before the request reached the wire; that is
 //! no second sending.
 
-use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +25,7 @@ use url::Url;
 use super::arrived::{Arrivals, joined};
 use super::body::Gathered;
 use super::lanes::{Lane, Lanes, Limits};
-use super::{Transport, headers, tls};
+use super::{Transport, causes, headers, tls};
 use crate::error::{Error, Result};
 use crate::message::{
     Body, Failure, Head, Kind, Method, Request, Response, Sent, StreamResponse, What,
@@ -152,7 +151,9 @@ impl Http {
                 self.speaks_http2.store(is_http2, Ordering::Relaxed);
             }
             // A host that gave up HTTP/2 ends the handshake.
-            Err(error) if is_tls(error) && self.speaks_http2.swap(false, Ordering::Relaxed) => {
+            Err(error)
+                if causes::is_tls(error) && self.speaks_http2.swap(false, Ordering::Relaxed) =>
+            {
                 [&self.short, &self.held, &self.bulk]
                     .into_iter()
                     .for_each(Lanes::renew);
@@ -387,7 +388,7 @@ fn build(
     builder.build().map_err(|error| {
         Error::internal(format!(
             "the HTTP client could not be built: {}",
-            sentence(&error)
+            causes::sentence(&error)
         ))
     })
 }
@@ -420,61 +421,38 @@ async fn within<T>(
 
 /// The failure of a request whose answer did not begin.
 fn failure(error: reqwest::Error, settings: &Settings) -> Failure {
+    // The paths below the base URL hold ids.
+    let (is_builder, is_connect) = (error.is_builder(), error.is_connect());
+    let (is_timeout, error) = (error.is_timeout(), error.without_url());
     let (sent, what) = match () {
-        () if error.is_builder() => (Sent::No, What::Build),
-        () if error.is_connect() && is_tls(&error) => (Sent::No, What::Tls),
-        () if error.is_connect() => (Sent::No, What::Connect),
-        () if error.is_timeout() => (Sent::Maybe, What::Timeout),
+        () if is_builder => (Sent::No, What::Build),
+        () if is_connect && causes::is_tls(&error) => (Sent::No, What::Tls),
+        () if is_connect && causes::is_proxy_credentials(&error) => (Sent::No, What::Proxy),
+        () if is_connect => (Sent::No, What::Connect),
+        () if is_timeout => (Sent::Maybe, What::Timeout),
         () => (Sent::Maybe, What::Reset),
     };
-    let cause = if what == What::Connect && error.is_timeout() {
-        format!("not within {} s", settings.connect_timeout.as_secs_f64())
-    } else {
-        sentence(&error.without_url())
-    };
-    // The base URL holds no user info; the paths below it hold ids.
-    let detail = match what {
-        What::Connect | What::Tls => format!("{}: {cause}", settings.base_url),
-        _ => cause,
-    };
+    let mut detail = causes::sentence(&error);
+    if is_connect {
+        let limit = settings.connect_timeout.as_secs_f64();
+        if is_timeout {
+            detail = format!("not within {limit} s");
+        }
+        // The base URL holds no user info.
+        detail = format!("{}: {detail}", settings.base_url);
+        if let Some(advice) = causes::advice(&error) {
+            detail = format!("{detail}; {advice}");
+        }
+    }
     Failure::new(sent, what, detail)
 }
 
 /// The failure of a request whose answer broke off.
 fn broken(error: reqwest::Error) -> Failure {
-    let detail = format!("the answer broke off: {}", sentence(&error.without_url()));
-    Failure::new(Sent::Maybe, What::Reset, detail)
-}
-
-fn is_tls(error: &reqwest::Error) -> bool {
-    /// An I/O error passes over what it wraps when it is asked for its source.
-    fn wraps(cause: &Cause) -> bool {
-        let inner = cause
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref);
-        cause.is::<rustls::Error>() || inner.is_some_and(|inner| wraps(inner))
-    }
-    sources(error).any(wraps)
-}
-
-/// The causes, outermost first.
-fn sources(error: &reqwest::Error) -> impl Iterator<Item = &Cause> {
-    std::iter::successors(error.source(), |cause: &&Cause| -> Option<&Cause> {
-        (*cause).source()
-    })
-}
-
-type Cause = dyn std::error::Error + 'static;
-
-/// The causes, outermost first, each once.
-fn sentence(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    for source in sources(error) {
-        let cause = source.to_string();
-        if !text.contains(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-    }
-    text
+    let cause = causes::sentence(&error.without_url());
+    Failure::new(
+        Sent::Maybe,
+        What::Reset,
+        format!("the answer broke off: {cause}"),
+    )
 }

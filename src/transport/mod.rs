@@ -11,6 +11,7 @@ use crate::message::{Failure, Request, Response, StreamResponse};
 
 mod arrived;
 mod body;
+mod causes;
 mod headers;
 mod http;
 mod lanes;

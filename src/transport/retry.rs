@@ -93,8 +93,8 @@ fn is_passing(status: u16) -> bool {
 fn is_worth_another(what: What) -> bool {
     match what {
         What::Connect | What::Timeout | What::Reset => true,
-        // A certificate does not become valid, and an answer not smaller.
-        What::Tls | What::TooLarge | What::Unaddressable | What::Build => false,
+        // A certificate does not become valid, a password not right, an answer not smaller.
+        What::Tls | What::Proxy | What::TooLarge | What::Unaddressable | What::Build => false,
     }
 }
 

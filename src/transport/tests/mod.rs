@@ -2,6 +2,7 @@
 
 mod connections;
 mod faults;
+mod hostile;
 mod raw;
 mod requests;
 mod secure;
