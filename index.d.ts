@@ -106,6 +106,7 @@ export interface RunloopTimeouts {
   /**
    * Silence of the server: until an answer begins, and between two pieces of
    * it. What a long poll lets it hold back comes on top. Default 30.
+   * An answer that trickles in is given up after ten times as long.
    */
   readonly requestSeconds?: number | undefined;
   /** Create, restore and resume, until the sandbox runs. Default 600. */

@@ -263,7 +263,10 @@ fn answered(error: Error, response: &Response, context: &Context<'_>) -> Error {
 
 /// The provider's sentence: the API has no schema for errors, so every known place is looked at.
 fn provider_message(response: &Response, context: &Context<'_>) -> String {
-    let Ok(value) = serde_json::from_slice::<Value>(&response.body) else {
+    // As a tree, a large body would take many times its size.
+    let read = (response.body.len() <= MAX_EXAMINED_BYTES)
+        .then(|| serde_json::from_slice::<Value>(&response.body).ok());
+    let Some(value) = read.flatten() else {
         return excerpt(&response.body, context);
     };
     let text = ["message", "error", "detail"]

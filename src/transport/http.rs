@@ -39,8 +39,14 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(20);
 /// Slowest upload that is waited for, in bytes a second.
 const SLOWEST_UPLOAD: usize = 128 * 1024;
 
+/// Slowest download that is waited for, in bytes a second.
+const SLOWEST_DOWNLOAD: usize = 128 * 1024;
+
 /// Bytes of an upload between two counts.
 const COUNTED_PIECE: usize = 64 * 1024;
+
+/// How often an answer may take the longest silence: one that trickles is never silent.
+const LONGEST_ANSWER: u32 = 10;
 
 /// Where and how to connect.
 #[derive(Clone)]
@@ -292,8 +298,10 @@ impl Transport for Http {
             if announced > request.max_body_bytes as u64 {
                 return Err(too_large());
             }
+            let end = Instant::now() + longest(request, silence);
+            let end = request.deadline.map_or(end, |deadline| deadline.min(end));
             let mut body = Gathered::new(usize::try_from(announced).unwrap_or(0));
-            while let Some(piece) = within(silence, request.deadline, answer.chunk())
+            while let Some(piece) = within(silence, Some(end), answer.chunk())
                 .await?
                 .map_err(broken)?
             {
@@ -399,6 +407,15 @@ async fn give(
     piece: std::result::Result<Bytes, Failure>,
 ) {
     let _ = to.send(piece).await;
+}
+
+/// How long a whole answer may take.
+fn longest(request: &Request, silence: Duration) -> Duration {
+    let file = match request.kind {
+        Kind::Download => (request.max_body_bytes / SLOWEST_DOWNLOAD) as u64,
+        _ => 0,
+    };
+    silence * LONGEST_ANSWER + Duration::from_secs(file)
 }
 
 /// Runs until the silence limit or the deadline, whichever comes first.

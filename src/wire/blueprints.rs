@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::many;
+
 /// A blueprint, as far as the adapter looks.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -21,6 +23,7 @@ pub struct Blueprint {
 #[serde(default)]
 pub struct BlueprintPage {
     /// The items.
+    #[serde(deserialize_with = "many::read")]
     pub blueprints: Vec<Blueprint>,
     /// Whether another page follows.
     pub has_more: Option<bool>,

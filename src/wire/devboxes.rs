@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::number;
+use super::{many, number};
 
 /// A Devbox, as far as the adapter looks.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -169,6 +169,7 @@ pub struct WaitForStatus<'a> {
 #[serde(default)]
 pub struct DevboxPage {
     /// The items.
+    #[serde(deserialize_with = "many::read")]
     pub devboxes: Vec<Devbox>,
     /// Whether another page follows.
     pub has_more: Option<bool>,

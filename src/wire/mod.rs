@@ -10,7 +10,11 @@ pub mod blueprints;
 pub mod devboxes;
 pub mod executions;
 pub mod files;
+mod many;
 mod number;
 pub mod policies;
 pub mod snapshots;
 pub mod text;
+
+#[cfg(test)]
+mod tests;

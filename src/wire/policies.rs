@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::many;
+
 /// A policy for what Devboxes may reach. It says nothing of what reaches them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -20,6 +22,7 @@ pub struct NetworkPolicy {
 #[serde(default)]
 pub struct NetworkPolicyPage {
     /// The items.
+    #[serde(deserialize_with = "many::read")]
     pub network_policies: Vec<NetworkPolicy>,
     /// Whether another page follows.
     pub has_more: Option<bool>,

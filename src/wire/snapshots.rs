@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::many;
+
 /// A disk snapshot. Its state is not among its fields: only the status tells.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -44,6 +46,7 @@ pub struct SnapshotStatus {
 #[serde(default)]
 pub struct SnapshotPage {
     /// The items.
+    #[serde(deserialize_with = "many::read")]
     pub snapshots: Vec<Snapshot>,
     /// Whether another page follows.
     pub has_more: Option<bool>,

@@ -208,3 +208,25 @@ async fn v17_a_failure_holds_no_key() {
         "{failure:?}"
     );
 }
+
+#[tokio::test]
+async fn an_answer_that_trickles_ends_after_ten_times_the_silence_that_is_allowed() {
+    let server = Raw::start(|connection| {
+        connection.request();
+        connection.write("HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n");
+        for _ in 0..1000 {
+            connection.write(" ");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+    let silence_timeout = Duration::from_millis(100);
+    let transport = Http::new(crate::transport::Settings {
+        silence_timeout,
+        ..settings(server.url())
+    });
+    let started = Instant::now();
+    let failure = transport.unwrap().send(&mutation()).await.unwrap_err();
+    assert_eq!(failure.what, What::Timeout);
+    assert!(started.elapsed() >= silence_timeout * 9);
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
