@@ -95,6 +95,7 @@ pub(super) fn word(what: What) -> &'static str {
         What::Timeout => "timeout",
         What::Reset => "reset",
         What::Tls => "tls",
+        What::Proxy => "proxy",
         What::TooLarge => "too_large",
         What::Unaddressable => "unaddressable",
         What::Build => "build",
