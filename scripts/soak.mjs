@@ -43,7 +43,7 @@ const PARTS = {
   },
   live: {
     what: "live output under random cuts",
-    scale: 10,
+    scale: 20,
     command: js("__test__/live-cuts.test.mjs"),
   },
   killed: {
