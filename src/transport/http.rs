@@ -48,6 +48,33 @@ const COUNTED_PIECE: usize = 64 * 1024;
 /// How often an answer may take the longest silence: one that trickles is never silent.
 const LONGEST_ANSWER: u32 = 10;
 
+/// Of answers that are read at once: what the HTTP library has by default.
+const ANSWER_WINDOW: u32 = 2 * 1024 * 1024;
+
+/// Of event streams, whose reader may be slow. Limits one to 10 MB/s at a
+/// round trip of 50 ms.
+const STREAM_WINDOW: u32 = 512 * 1024;
+
+/// Bytes of one answer that an HTTP/2 server may send ahead of its reader.
+///
+/// A connection's allowance is this for every call that may share it. Were it
+/// less, as it is by default, some streams that are read slowly would use it
+/// up, and every other call on that connection would stand still.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    stream_bytes: u32,
+    connection_bytes: u32,
+}
+
+impl Window {
+    const fn shared_by(per_lane: u32, stream_bytes: u32) -> Self {
+        Self {
+            stream_bytes,
+            connection_bytes: per_lane * stream_bytes,
+        }
+    }
+}
+
 /// Where and how to connect.
 #[derive(Clone)]
 pub struct Settings {
@@ -114,21 +141,30 @@ impl Http {
     /// As [`new`](Self::new), with this configuration of TLS.
     pub(super) fn over(settings: Settings, tls: rustls::ClientConfig) -> Result<Self> {
         // Shows now what would fail later; costs no connection.
-        build(&settings, tls.clone(), false)?;
+        build(
+            &settings,
+            tls.clone(),
+            false,
+            Window::shared_by(1, ANSWER_WINDOW),
+        )?;
         let speaks_http2 = Arc::new(AtomicBool::new(false));
-        let lanes = |per_lane, max_lanes| {
+        let lanes = |per_lane: u8, max_lanes, stream_bytes| {
+            let window = Window::shared_by(per_lane.into(), stream_bytes);
             let (settings, tls) = (settings.clone(), tls.clone());
             let speaks_http2 = speaks_http2.clone();
             let limits = Limits {
-                per_lane,
+                per_lane: per_lane.into(),
                 max_lanes,
                 idle: IDLE_CONNECTION,
             };
             Lanes::new(limits, move || {
-                build(&settings, tls.clone(), speaks_http2.load(Ordering::Relaxed)).ok()
+                let speaks_http2 = speaks_http2.load(Ordering::Relaxed);
+                build(&settings, tls.clone(), speaks_http2, window).ok()
             })
         };
-        let (short, held, bulk) = (lanes(64, 8), lanes(96, 64), lanes(8, 8));
+        let short = lanes(64, 8, ANSWER_WINDOW);
+        let held = lanes(96, 64, STREAM_WINDOW);
+        let bulk = lanes(8, 8, ANSWER_WINDOW);
         Ok(Self {
             short,
             held,
@@ -366,6 +402,7 @@ fn build(
     settings: &Settings,
     mut tls: rustls::ClientConfig,
     speaks_http2: bool,
+    window: Window,
 ) -> Result<reqwest::Client> {
     if speaks_http2 {
         tls.alpn_protocols.retain(|protocol| protocol == b"h2");
@@ -384,6 +421,8 @@ fn build(
         .referer(false)
         .connect_timeout(settings.connect_timeout)
         .pool_idle_timeout(IDLE_CONNECTION)
+        .http2_initial_stream_window_size(window.stream_bytes)
+        .http2_initial_connection_window_size(window.connection_bytes)
         .http2_max_header_list_size(64 * 1024)
         .http2_keep_alive_interval(Duration::from_secs(20))
         .http2_keep_alive_timeout(Duration::from_secs(20));

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Full;
+use futures::StreamExt;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Frame;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
@@ -44,9 +46,16 @@ async fn http2(authority: &Authority) -> (Http, Arc<AtomicUsize>) {
                     if request.uri().path() == "/held" {
                         std::future::pending::<()>().await;
                     }
-                    Ok::<_, std::convert::Infallible>(
-                        hyper::Response::new(Full::<Bytes>::default()),
-                    )
+                    let body = match request.uri().path() {
+                        "/endless" => {
+                            let piece = Bytes::from(vec![b'x'; 16 * 1024]);
+                            let pieces =
+                                futures::stream::repeat(piece).map(|piece| Ok(Frame::data(piece)));
+                            BodyExt::boxed(StreamBody::new(pieces))
+                        }
+                        _ => BodyExt::boxed(Full::from("short")),
+                    };
+                    Ok::<_, std::convert::Infallible>(hyper::Response::new(body))
                 });
                 let mut builder = auto::Builder::new(TokioExecutor::new());
                 builder.http2().max_concurrent_streams(STREAMS);
@@ -93,6 +102,25 @@ async fn held_calls_open_further_connections_and_never_starve_a_short_read() {
     assert_eq!(http.send(&short).await.unwrap().head.status, 200);
     assert_eq!(connections.load(Ordering::SeqCst), 5);
     held.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c1_streams_that_nobody_reads_stop_no_other_call_on_their_connection() {
+    let (http, connections) = http2(&Authority::new()).await;
+    http.send(&Request::get("/short".into())).await.unwrap();
+    let mut unread = Vec::new();
+    for _ in 0..80 {
+        let request = Request::stream("/endless".into(), Duration::ZERO);
+        unread.push(http.stream(&request).await.unwrap());
+    }
+    let poll = Request::long_poll("/short".into(), Body::Empty, Duration::from_secs(1));
+    // The server goes on sending until it may not any more.
+    for _ in 0..20 {
+        let answer = tokio::time::timeout(Duration::from_secs(20), http.send(&poll));
+        assert_eq!(answer.await.unwrap().unwrap().body, "short");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 2, "all share one");
 }
 
 #[tokio::test(flavor = "multi_thread")]
