@@ -12,7 +12,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
-.PHONY: demo test soak setup
+.PHONY: demo test soak bench setup
 
 demo: setup
 	npm run --silent build:client
@@ -25,6 +25,13 @@ test: setup
 
 soak: setup
 	@node scripts/soak.mjs $(PARTS)
+
+# Measures against what users would take instead; writes bench/RESULTS.md.
+bench: setup
+	npm run --silent build
+	cargo build --release --locked --package runloop-simulator
+	cargo build --release --locked --package bench-floor
+	npm run --silent bench
 
 setup:
 	@scripts/setup.sh

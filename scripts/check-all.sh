@@ -30,6 +30,8 @@ fi
 run npm run --silent build
 run npm run --silent build:hooks
 run npm run --silent build:simulator
+run cargo build --locked --package bench-floor
+run node bench/bench.mjs --quick
 
 run node scripts/test.mjs node
 if [ -d __test__/runtimes/node_modules ]; then

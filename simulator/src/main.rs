@@ -7,7 +7,7 @@
 
 use std::io::{IsTerminal, Read, Write};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ struct Arguments {
     #[arg(long)]
     plain: bool,
     /// Canned answers for benchmarks: nothing runs, and other switches but
-    /// --port and --detach have no effect
+    /// --port, --tls and --detach have no effect
     #[arg(long)]
     stub: bool,
     /// Log lines as JSON
@@ -171,16 +171,30 @@ enum Running {
 impl Running {
     fn start(options: Options, is_stub: bool) -> std::io::Result<Self> {
         if is_stub {
-            Stub::start(options.port).map(Self::Stub)
+            Stub::start(options.port, options.tls.as_ref()).map(Self::Stub)
         } else {
             Simulator::start(options).map(Self::Simulator)
         }
     }
 
-    fn url(&self) -> &str {
+    fn url(&self) -> String {
         match self {
-            Self::Simulator(simulator) => simulator.url(),
+            Self::Simulator(simulator) => simulator.url().to_owned(),
             Self::Stub(stub) => stub.url(),
+        }
+    }
+
+    fn plain_url(&self) -> String {
+        match self {
+            Self::Simulator(simulator) => simulator.plain_url(),
+            Self::Stub(stub) => stub.plain_url(),
+        }
+    }
+
+    fn ca_path(&self) -> Option<&Path> {
+        match self {
+            Self::Simulator(simulator) => simulator.ca_path(),
+            Self::Stub(stub) => stub.ca_path(),
         }
     }
 
@@ -198,11 +212,9 @@ fn announce(running: &Running) -> std::io::Result<()> {
         "isolation": running.isolation(),
         "version": env!("CARGO_PKG_VERSION"),
     });
-    if let Running::Simulator(simulator) = running
-        && let (Some(path), Some(fields)) = (simulator.ca_path(), line.as_object_mut())
-    {
+    if let (Some(path), Some(fields)) = (running.ca_path(), line.as_object_mut()) {
         fields.insert("ca".to_owned(), path.to_string_lossy().into());
-        fields.insert("plain_url".to_owned(), simulator.plain_url().into());
+        fields.insert("plain_url".to_owned(), running.plain_url().into());
     }
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{line}")?;

@@ -15,5 +15,5 @@ mod tls;
 
 pub(crate) use connection::{Connection, Hangup};
 pub(crate) use listener::{Service, bind, serve};
-pub(crate) use tls::Tls;
 pub use tls::{Certificate, TlsOptions};
+pub(crate) use tls::{Protocol, Tls};

@@ -116,6 +116,9 @@ enum Reply {
 
 async fn execute(id: &str, body: &[u8], reply: Reply, status: &Status) -> Answer {
     let execution = Execution::find(body, status.number(), status.releases());
+    if execution.left(status.releases()) != Some(Duration::ZERO) {
+        status.count_held();
+    }
     let has_ended = match reply {
         Reply::AtOnce => false,
         Reply::Optimistic => {

@@ -20,17 +20,20 @@ mod status;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::mpsc;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::server;
+use crate::TlsOptions;
+use crate::server::{self, Tls};
 
 /// A running stub; it ends when dropped.
 #[derive(Debug)]
 pub struct Stub {
-    url: String,
+    address: SocketAddr,
+    tls: Option<Arc<Tls>>,
     stop: CancellationToken,
     thread: Option<JoinHandle<()>>,
 }
@@ -38,15 +41,17 @@ pub struct Stub {
 impl Stub {
     /// Starts a stub on a port of 127.0.0.1 (0 picks a free one) and returns
     /// once it accepts connections. It uses one thread, so that on a machine
-    /// with few cores the client keeps the others.
+    /// with few cores the client keeps the others. With `tls` the port speaks
+    /// TLS and plain HTTP, as the simulator's does.
     ///
     /// # Errors
     ///
-    /// What the system says when the port cannot be bound or a thread cannot
-    /// be started.
-    pub fn start(port: u16) -> io::Result<Self> {
+    /// What the system says when the port cannot be bound, a thread cannot be
+    /// started or the certificate cannot be written.
+    pub fn start(port: u16, tls: Option<&TlsOptions>) -> io::Result<Self> {
+        let tls = tls.map(Tls::new).transpose()?.map(Arc::new);
         let stop = CancellationToken::new();
-        let stopping = stop.clone();
+        let (stopping, serving_tls) = (stop.clone(), tls.clone());
         let (started, starting) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("runloop-stub".to_owned())
@@ -55,7 +60,7 @@ impl Stub {
                     .enable_all()
                     .build();
                 match runtime {
-                    Ok(runtime) => runtime.block_on(run(port, stopping, &started)),
+                    Ok(runtime) => runtime.block_on(run(port, serving_tls, stopping, &started)),
                     Err(error) => started.send(Err(error)).unwrap_or_default(),
                 }
             })?;
@@ -63,16 +68,32 @@ impl Stub {
             Err(io::Error::other("the stub ended before it was listening"))
         })?;
         Ok(Self {
-            url: format!("http://{address}"),
+            address,
+            tls,
             stop,
             thread: Some(thread),
         })
     }
 
-    /// The base URL, without a slash at its end.
+    /// The base URL, without a slash at its end; `https` with TLS.
     #[must_use]
-    pub fn url(&self) -> &str {
-        &self.url
+    pub fn url(&self) -> String {
+        match self.tls {
+            Some(_) => format!("https://{}", self.address),
+            None => self.plain_url(),
+        }
+    }
+
+    /// The same without TLS, which goes on the same port always.
+    #[must_use]
+    pub fn plain_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The file with the authority's certificate, with TLS.
+    #[must_use]
+    pub fn ca_path(&self) -> Option<&Path> {
+        self.tls.as_deref().map(Tls::ca_path)
     }
 }
 
@@ -87,13 +108,18 @@ impl Drop for Stub {
     }
 }
 
-async fn run(port: u16, stop: CancellationToken, started: &mpsc::Sender<io::Result<SocketAddr>>) {
+async fn run(
+    port: u16,
+    tls: Option<Arc<Tls>>,
+    stop: CancellationToken,
+    started: &mpsc::Sender<io::Result<SocketAddr>>,
+) {
     let bound = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
         .and_then(|listener| Ok((listener.local_addr()?, listener)));
     match bound {
         Ok((address, listener)) => {
             started.send(Ok(address)).unwrap_or_default();
-            serve::serve(listener, stop).await;
+            serve::serve(listener, tls, stop).await;
         }
         Err(error) => started.send(Err(error)).unwrap_or_default(),
     }

@@ -24,6 +24,7 @@ pub(super) struct Written {
 pub(super) struct Status {
     pub(super) boxes: Boxes,
     requests: AtomicU64,
+    held: AtomicU64,
     numbers: AtomicU64,
     releases: watch::Sender<u64>,
     writes: Mutex<(u64, Written)>,
@@ -35,6 +36,7 @@ impl Status {
         Self {
             boxes: Boxes::default(),
             requests: AtomicU64::new(0),
+            held: AtomicU64::new(0),
             numbers: AtomicU64::new(0),
             releases: watch::Sender::new(0),
             writes: Mutex::default(),
@@ -44,6 +46,11 @@ impl Status {
 
     pub(super) fn count_request(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a command that begins to wait for its end.
+    pub(super) fn count_held(&self) {
+        self.held.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A number that no other call got.
@@ -99,6 +106,7 @@ impl Status {
         let cpu = getrusage(UsageWho::RUSAGE_SELF)
             .map(|usage| (usage.user_time() + usage.system_time()).num_microseconds());
         json!({
+            "held": self.held.load(Ordering::Relaxed),
             "requests": self.requests.load(Ordering::Relaxed),
             "cpu_us": cpu.unwrap_or(0),
             "writes": writes,

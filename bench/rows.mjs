@@ -1,0 +1,151 @@
+/** What is measured: each row with its contenders, its job and what its figures mean. */
+
+import { cpus } from "node:os";
+
+const MIB = 1024 * 1024;
+
+/** How a contender is started: which of `contenders.mjs`, on what, by which protocol. */
+export const starts = {
+  ours: { label: "this package, Node" },
+  "ours-h2": { label: "this package, Node, TLS and HTTP/2", contender: "ours", tls: true },
+  "ours-bun": { label: "this package, Bun", contender: "ours", runtime: "bun" },
+  sdk: { label: "official SDK, HTTP/1.1" },
+  "sdk-h2": { label: "official SDK, its default: TLS and HTTP/2", tls: true },
+  computesdk: { label: "@computesdk/runloop, TLS and HTTP/2", tls: true },
+  fetch: { label: "fetch by hand, Node" },
+  "fetch-bun": { label: "fetch by hand, Bun", contender: "fetch", runtime: "bun" },
+  undici: { label: "undici.request by hand" },
+  floor: { label: "bare reqwest loop, Rust", runtime: "floor" },
+};
+
+const everyone = Object.keys(starts);
+const plain = everyone.filter((name) => name !== "computesdk");
+
+const perCall = {
+  "µs of CPU a call": ({ cpuSeconds, calls }) => (cpuSeconds / calls) * 1e6,
+  "calls a second": ({ seconds, calls }) => calls / seconds,
+  "median ms": ({ medianMs }) => medianMs,
+};
+const perMegabyte = {
+  "MB/s": ({ seconds }, { bytes }) => bytes / 1e6 / seconds,
+  "ms of CPU a MB": ({ cpuSeconds }, { bytes }) => (cpuSeconds * 1000) / (bytes / 1e6),
+};
+const file = {
+  ms: ({ seconds }) => seconds * 1000,
+  "ms of CPU": ({ cpuSeconds }) => cpuSeconds * 1000,
+  "extra memory, times the payload": ({ extraBytes }, { bytes }) => extraBytes / bytes,
+  "longest block, ms": ({ blockMs }) => blockMs,
+};
+
+function exec(inFlight, calls) {
+  return {
+    id: `exec-${inFlight}`,
+    title: `Small commands, ${inFlight} in flight`,
+    who: everyone,
+    job: { measure: "exec", inFlight, calls },
+    show: perCall,
+  };
+}
+
+function stream(streams, bytes) {
+  return {
+    id: `stream-${streams}`,
+    title: `Streamed text, ${streams} at once, ${bytes / 1e6} MB in events of 1 KB`,
+    who: plain,
+    job: { measure: "stream", streams, bytes, event: 1024 },
+    show: perMegabyte,
+  };
+}
+
+/** Growth: one row a size, this package alone. */
+function growth(measure, field, values, job, show) {
+  return values.map((value) => ({
+    id: `${measure}-${field}-${value}`,
+    title: `Growth: ${measure}, ${field} ${value.toLocaleString("en")}`,
+    who: ["ours"],
+    job: { measure, [field]: value, ...job },
+    show,
+  }));
+}
+
+export const rows = [
+  exec(1, 1000),
+  exec(64, 6400),
+  exec(512, 10_240),
+  exec(4096, 12_288),
+  stream(1, 50e6),
+  stream(200, 50e6),
+  {
+    id: "read",
+    title: "64 MiB read",
+    who: plain,
+    job: { measure: "read", bytes: 64 * MIB },
+    show: file,
+  },
+  {
+    id: "write",
+    title: "64 MiB written",
+    who: plain,
+    job: { measure: "write", bytes: 64 * MIB },
+    show: file,
+  },
+  {
+    id: "output",
+    title: "One command that prints 1 MiB",
+    who: everyone.filter((name) => name !== "floor"),
+    job: { measure: "output", bytes: MIB },
+    show: {
+      "round trips": ({ roundTrips }) => roundTrips,
+      "exact bytes (1 is yes)": ({ exact }) => Number(exact),
+      ms: ({ seconds }) => seconds * 1000,
+    },
+  },
+  {
+    id: "waiting",
+    title: "10,000 commands that wait at once",
+    who: ["ours", "ours-h2"],
+    job: { measure: "waiting", calls: 10_000 },
+    show: {
+      "at the service": ({ waiting }) => waiting,
+      "extra memory, MB": ({ extraBytes }) => extraBytes / 1e6,
+      "a read among them, ms": ({ readMs }) => readMs,
+      "all done after the release, s": ({ seconds }) => seconds,
+    },
+  },
+  {
+    id: "paced",
+    title: "100 MB/s of text for a second",
+    who: ["ours", "sdk"],
+    job: { measure: "paced", bytes: 100e6 },
+    show: { seconds: ({ seconds }) => seconds, "longest block, ms": ({ blockMs }) => blockMs },
+  },
+  ...growth("handles", "handles", [1, 10, 100, 1000, 10_000], { calls: 6400 }, perCall),
+  ...growth(
+    "read",
+    "bytes",
+    [1024, 32 * 1024, MIB, 8 * MIB, 64 * MIB],
+    {},
+    {
+      ms: ({ seconds }) => seconds * 1000,
+      "ms of CPU": ({ cpuSeconds }) => cpuSeconds * 1000,
+    },
+  ),
+];
+
+/** The first row of each measurement, with next to nothing to do. */
+export function quick(all) {
+  const most = { calls: 64, inFlight: 16, streams: 4, bytes: 200_000, handles: 5 };
+  const first = (row) => all.find((other) => other.job.measure === row.job.measure) === row;
+  return all.filter(first).map((row) => {
+    const job = { ...row.job };
+    for (const [field, value] of Object.entries(most)) {
+      if (field in job) job[field] = Math.min(job[field], value);
+    }
+    return { ...row, job };
+  });
+}
+
+/** What the figures were taken on. */
+export function machine() {
+  return { processor: cpus()[0]?.model ?? "unknown", cores: cpus().length };
+}
