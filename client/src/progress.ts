@@ -67,7 +67,7 @@ export function guarded<T>(name: string, callback: (value: T) => unknown): (valu
   const fail = (error: unknown) => {
     if (failed) return;
     failed = true;
-    process.emitWarning(`${name} failed, and is not called again for this call.`, {
+    process.emitWarning(`${name} failed, and is not called again.`, {
       code: "BEACHSIDE_CALLBACK",
       detail: error instanceof Error ? (error.stack ?? error.message) : String(error),
     });

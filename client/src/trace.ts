@@ -77,9 +77,12 @@ export class Tracer implements Observer {
   }
 }
 
+const allChannels = Object.values(channels);
+
 function hasSubscribers(): boolean {
-  for (const type of TYPES) {
-    if (channels[type].hasSubscribers) return true;
+  // Asked by every call.
+  for (let at = 0; at < allChannels.length; at++) {
+    if (allChannels[at]?.hasSubscribers === true) return true;
   }
   return false;
 }
