@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
+import path from "node:path";
 import test from "node:test";
 import { program } from "./support/program.mjs";
 import { startProxy } from "./support/proxy.mjs";
@@ -47,12 +48,15 @@ async function fails(env, ...parts) {
   return error;
 }
 
-test("a private authority is trusted by NODE_EXTRA_CA_CERTS and by SSL_CERT_FILE, and by nothing else", async (t) => {
+test("a private authority is trusted by NODE_EXTRA_CA_CERTS, SSL_CERT_FILE and SSL_CERT_DIR, and by nothing else", async (t) => {
   const { url, ca } = await simulator(t, { tls: true });
   const RUNLOOP_BASE_URL = url;
   await Promise.all([
     once({ RUNLOOP_BASE_URL, NODE_EXTRA_CA_CERTS: ca }).then((got) => assert.deepEqual(got, works)),
     once({ RUNLOOP_BASE_URL, SSL_CERT_FILE: ca }).then((got) => assert.deepEqual(got, works)),
+    once({ RUNLOOP_BASE_URL, SSL_CERT_DIR: path.dirname(ca) }).then((got) =>
+      assert.deepEqual(got, works),
+    ),
     fails({ RUNLOOP_BASE_URL }, "UnknownIssuer", "NODE_EXTRA_CA_CERTS"),
   ]);
 });
@@ -205,6 +209,24 @@ test("[R29] whatever HTTP/2 does, a mutation is sent once and a read gets throug
     assert.equal(result.read.outcome, "works", of);
     assert.equal(result.read.sent, outcome === "works" ? 1 : 2, of);
   }
+});
+
+test("[D11] a stream whose HTTP/2 stream or connection ends goes on where it was", async (t) => {
+  const { url, plainUrl, ca } = await simulator(t, { tls: true });
+  const faults = [
+    { type: "sse", cut_at_byte: 5000 },
+    { type: "goaway" },
+    { type: "sse", cut_at_byte: 9000, chunk_bytes: 100 },
+    { type: "reset_request", code: "refused_stream" },
+    { type: "goaway_request" },
+  ];
+  const result = await run("stream", {
+    RUNLOOP_BASE_URL: url,
+    NODE_EXTRA_CA_CERTS: ca,
+    CONTROL: plainUrl,
+    FAULTS: JSON.stringify(faults),
+  });
+  assert.deepEqual(result, { isWhole: true, ended: { exitCode: 0, output: "complete" } });
 });
 
 test("many commands that hold long polls leave room for a read", async (t) => {

@@ -40,8 +40,8 @@ export interface RequestEnd extends RequestFields {
   /** The provider's id of the request, else the one that was sent. */
   readonly requestId?: string;
   /**
-   * What went wrong below HTTP: `connect`, `timeout`, `reset`, `tls`, `too_large`,
-   * `unaddressable`, `build`, or `dropped` where nobody waits for it any more.
+   * What went wrong below HTTP: `connect`, `timeout`, `reset`, `tls`, `proxy`,
+   * `too_large`, `unaddressable`, `build`, or `dropped` where nobody waits for it any more.
    */
   readonly failure?: string;
   /** From its start to the last byte of the answer, for a stream to its end. */
