@@ -191,7 +191,8 @@ export class SandboxHandle {
   /**
    * Captures the sandbox into a snapshot and waits until it is ready.
    *
-   * Where it fails, keep the sandbox and `error.outcome`: a snapshot may exist.
+   * Where it fails, keep the sandbox and `error.outcome`: a snapshot may exist. `onProgress` hears
+   * of `submitting`, `waiting` with the provider's state, and `done`.
    *
    * @throws UnsupportedFeatureError for a requirement that this connection does
    *   not meet, before anything is sent.

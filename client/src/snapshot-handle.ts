@@ -129,7 +129,8 @@ export class SnapshotHandle {
 
   /**
    * Makes a new sandbox from the snapshot and waits until it runs. Size, life
-   * cycle, network and preview are the connection's own unless given here.
+   * cycle, network and preview are the connection's own unless given here. `onProgress` hears of
+   * the same as that of `sandboxes.create`.
    *
    * @throws UnsupportedFeatureError for an option that
    *   `capabilities().snapshots.restore` does not list, before anything is sent.

@@ -1,6 +1,7 @@
 /** Contract: commands, processes, files, previews. */
 
 import assert from "node:assert/strict";
+import type { Progress } from "../progress.js";
 import { contractCase, rejection, rejectsWith } from "./case.js";
 
 const bytes = (...values: number[]) => Uint8Array.from(values);
@@ -73,6 +74,25 @@ export const commands = [
       await process.kill();
       assert.equal(await reading, "rea\ndy 42\n");
       await rejectsWith(process.waitForOutput("never"), "NOT_RUNNING");
+    },
+  }),
+
+  contractCase("a transfer tells how far it has come, and ends with all of it", {
+    needs: ["files.write", "files.read"],
+    async run({ sandbox }) {
+      const box = await sandbox();
+      const content = new Uint8Array(1024 * 1024).fill(7);
+      const told: Progress[] = [];
+      const onProgress = (progress: Progress) => void told.push(progress);
+      await box.writeFile("/tmp/contract-progress", content, { overwrite: true, onProgress });
+      const done = { phase: "done", bytes: content.length, totalBytes: content.length };
+      assert.deepEqual(told[0], { ...done, phase: "uploading", bytes: 0 });
+      assert.deepEqual(told.at(-1), done);
+      told.length = 0;
+      const read = await box.readFile("/tmp/contract-progress", { onProgress });
+      assert.equal(read.length, content.length);
+      assert.equal(told[0]?.phase, "downloading");
+      assert.deepEqual(told.at(-1), done);
     },
   }),
 
