@@ -161,3 +161,70 @@ test("[V32] mounts that are too long for a saved reference are refused, and the 
     /longer than 16384 bytes/,
   );
 });
+
+/** Numbers from 0 to 1 that are the same for the same seed. */
+function random(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+test("[V16] whatever is changed in a reference, it is a copy of a whole one or INVALID_ARGUMENT", () => {
+  const seed = Number(process.env.TEST_SEED ?? 20261130);
+  const next = random(seed);
+  const pick = (choices) => choices[Math.floor(next() * choices.length)];
+  const cyclic = {};
+  cyclic.self = cyclic;
+  let deep = "x";
+  for (let depth = 0; depth < 10_000; depth++) deep = [deep];
+  const values = [
+    ...[null, undefined, true, 0, -1, 1e308, Number.NaN, 2n, "", "x", "a\0b", "\ud800", "\r\n"],
+    ...[
+      "x".repeat(100_000),
+      [],
+      {},
+      [[]],
+      cyclic,
+      deep,
+      Symbol("s"),
+      () => {},
+      new Date(0),
+      new Map(),
+    ],
+    Object.create({ version: 1 }),
+    JSON.parse('{"__proto__": {"state": "created"}}'),
+  ];
+  const names = ["__proto__", "constructor", "toString", "more", "Version", "id ", "0"];
+  const places = (value, path = []) =>
+    typeof value !== "object" || value === null
+      ? [path]
+      : [path, ...Object.keys(value).flatMap((key) => places(value[key], [...path, key]))];
+  const count = Math.ceil(3000 * Number(process.env.TEST_SCALE ?? 1));
+  let accepted = 0;
+  for (let round = 0; round < count; round++) {
+    const [make, check] = pick([
+      [sandbox, validateResourceReference],
+      [operation, validateOperationReference],
+    ]);
+    const reference = make();
+    const path = pick(places(reference).filter((each) => each.length > 0));
+    const parent = path.slice(0, -1).reduce((at, key) => at[key], reference);
+    const action = Math.floor(next() * 3);
+    if (action === 0) delete parent[path.at(-1)];
+    else if (action === 1) parent[path.at(-1)] = pick(values);
+    else Object.defineProperty(parent, pick(names), { value: pick(values), enumerable: true });
+    try {
+      const copy = check(reference);
+      assert.deepEqual(JSON.parse(JSON.stringify(copy)), JSON.parse(JSON.stringify(reference)));
+      accepted += 1;
+    } catch (error) {
+      if (error.code === "ERR_ASSERTION") throw error;
+      assert.equal(error.code, "INVALID_ARGUMENT", `seed ${seed}, round ${round}: ${error}`);
+      assert.ok(error.message.length < 1000, `round ${round}: ${error.message.length} characters`);
+    }
+  }
+  assert.ok(accepted > 0 && accepted < count / 4, `${accepted} of ${count}`);
+  assert.equal({}.state, undefined);
+});

@@ -31,6 +31,24 @@ const PARTS = {
     scale: 10,
     command: bun("__test__/boundary.test.mjs"),
   },
+  native: {
+    what: "50 processes of 8 threads; 100,000 calls, 10,000 failures, 2,000 abandoned streams",
+    scale: 100,
+    command: js("__test__/native-scale.test.mjs"),
+  },
+  "native-bun": {
+    what: "the same on Bun",
+    scale: 100,
+    command: bun("__test__/native-scale.test.mjs"),
+  },
+  properties: {
+    what: "generated input for everything that reads what a service sends (Rust, and references)",
+    scale: 50,
+    command: [
+      ...["env", "PROPTEST_CASES=20000", "cargo", "test", "-p", "beachside-runloop", "--lib", "--"],
+      ...["wire::", "sse::", "shell::", "api::"],
+    ],
+  },
   commands: {
     what: "mixed commands, after which the guest is as before (Rust)",
     scale: 5,
