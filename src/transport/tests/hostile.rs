@@ -260,7 +260,7 @@ async fn every_odd_retry_after_is_survived_and_an_absurd_one_is_the_callers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn k1_a_redirect_never_carries_the_key_elsewhere() {
+async fn k6_over_tls_too_no_redirect_is_followed_by_a_read_or_a_mutation() {
     let service = Service::start(json!({}));
     let elsewhere = Service::start(json!({}));
     let client = service.client(Duration::from_secs(5));
