@@ -69,12 +69,12 @@ function growth(measure, field, values, job, show) {
 }
 
 export const rows = [
-  exec(1, 1000),
-  exec(64, 6400),
-  exec(512, 10_240),
-  exec(4096, 12_288),
-  stream(1, 50e6),
-  stream(200, 50e6),
+  exec(1, 500),
+  exec(64, 3200),
+  exec(512, 5120),
+  exec(4096, 8192),
+  stream(1, 30e6),
+  stream(200, 30e6),
   {
     id: "read",
     title: "64 MiB read",

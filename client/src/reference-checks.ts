@@ -91,15 +91,11 @@ export function validateOperationReference(json: unknown): OperationReference {
 
 /** A deep copy of plain JSON that nobody can change. */
 export function frozenCopy<T>(json: T): T {
-  return deepFreeze(structuredClone(json));
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const each of Object.values(value)) deepFreeze(each);
-  }
-  return value;
+  if (typeof json !== "object" || json === null) return json;
+  if (Array.isArray(json)) return Object.freeze(json.map(frozenCopy)) as T;
+  const copy: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(json)) copy[name] = frozenCopy(value);
+  return Object.freeze(copy) as T;
 }
 
 function referenceFields(json: unknown): Fields {
