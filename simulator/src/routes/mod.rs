@@ -28,14 +28,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
 
 use crate::error::ApiError;
 use crate::faults;
-use crate::layers::{Unexpected, authenticate, limit, record, replay};
+use crate::layers::{Unexpected, authenticate, limit, own_pages_only, record, replay};
 use crate::proxy;
 use crate::state::World;
 
@@ -71,6 +71,7 @@ pub(crate) fn router(world: Arc<World>) -> Router {
         .nest("/_simulator", crate::control::router(Arc::clone(&world)))
         .merge(crate::page::router(Arc::clone(&world)))
         .fallback_service(api)
+        .layer(from_fn(own_pages_only))
         .layer(from_fn_with_state(world, proxy::divert))
 }
 

@@ -33,3 +33,4 @@ mod streams;
 mod support;
 mod terminals;
 mod tunnels;
+mod web_pages;
