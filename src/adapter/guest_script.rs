@@ -13,6 +13,10 @@ use crate::shell::{self, Captured, CleanUp, Content, Nonce, Partial, Wrapped};
 /// How long looking after a call that has ended may take.
 pub(super) const TIDY_LIMIT: Duration = Duration::from_secs(5);
 
+/// How often a clean-up is sent at most. It removes by an unguessable name, so
+/// that doing it twice is doing it once.
+const CLEAN_UPS: u32 = 3;
+
 /// What a [`Connection::read_out`] brought.
 pub(super) enum ReadOut {
     /// The output so far; nothing of the call is left in the guest.
@@ -79,8 +83,9 @@ impl Connection {
         }
     }
 
-    /// Removes what a call left in the guest, once, in a task as that of
-    /// [`read_out`](Self::read_out). Returns the paths that may still be there.
+    /// Removes what a call left in the guest, in a task as that of
+    /// [`read_out`](Self::read_out), and again where that fails before `until`.
+    /// Returns the paths that may still be there.
     pub(super) async fn clean_up(
         &self,
         operation: &'static str,
@@ -88,13 +93,20 @@ impl Connection {
         nonce: &Nonce,
         until: Instant,
     ) -> Vec<String> {
-        let script = shell::clean_up(nonce);
-        let text = self.tidy(operation, sandbox_id, script, until).await;
-        match text.and_then(|text| shell::read_clean_up(&text, nonce).ok()) {
-            Some(CleanUp::Clean) => Vec::new(),
-            Some(CleanUp::Left(paths)) => paths,
-            Some(CleanUp::Refused(_)) | None => vec![leftover(nonce)],
+        for _ in 0..CLEAN_UPS {
+            if self.closed().is_cancelled() || Instant::now() >= until {
+                break;
+            }
+            let script = shell::clean_up(nonce);
+            let text = self.tidy(operation, sandbox_id, script, until).await;
+            match text.and_then(|text| shell::read_clean_up(&text, nonce).ok()) {
+                Some(CleanUp::Clean) => return Vec::new(),
+                Some(CleanUp::Left(paths)) => return paths,
+                Some(CleanUp::Refused(_)) => break,
+                None => {}
+            }
         }
+        vec![leftover(nonce)]
     }
 
     async fn tidy(
@@ -115,6 +127,17 @@ impl Connection {
         });
         timeout_at(until, task).await.ok()?.ok()?.ok()
     }
+}
+
+/// Names everything of a call as possibly left: whatever a clean-up found, what
+/// was still on its way to the guest then may have come later.
+pub(super) fn may_be_left(error: Error, nonce: &Nonce) -> Error {
+    error.with_outcome(|outcome| {
+        let left = leftover(nonce);
+        if !outcome.leftovers.contains(&left) {
+            outcome.leftovers.push(left);
+        }
+    })
 }
 
 /// Everything that a call may have left: one directory, and what was uploaded for it.

@@ -22,7 +22,7 @@ use self::collect::{Output, collect};
 pub use self::records::{ExecRecord, ExecRequest};
 use self::stop::{Stopped, stop};
 use super::execution::{End, Execution, Flight, Stop};
-use super::guest_script::{ReadOut, TIDY_LIMIT, inline, leftover};
+use super::guest_script::{ReadOut, TIDY_LIMIT, inline, may_be_left};
 use super::transfer::Upload;
 use super::{Call, Connection};
 use crate::error::{Code, Error, Killed, PartialOutput, Result};
@@ -127,10 +127,14 @@ impl Exec<'_> {
     /// The error of a command that was not started or whose outcome is unknown,
     /// with what is known; removes what is left in the guest.
     async fn withdraw(&self, error: Error) -> Error {
+        let is_unknown = error.code() == Code::OutcomeUnknown;
         if self.execution.connection.closed().is_cancelled() {
-            return error;
+            return match is_unknown || self.has_uploads {
+                true => may_be_left(error, &self.nonce),
+                false => error,
+            };
         }
-        if error.code() == Code::OutcomeUnknown {
+        if is_unknown {
             return self.look_after(error).await;
         }
         if !self.has_uploads {
@@ -166,7 +170,8 @@ impl Exec<'_> {
             Ok(Ok(Ok(Err(refusal)))) => self.refused(&refusal).await,
             _ => {
                 let left = self.clean_up(until + STOP_LIMIT).await;
-                error.with_outcome(|outcome| outcome.leftovers.extend(left))
+                let error = error.with_outcome(|outcome| outcome.leftovers.extend(left));
+                may_be_left(error, &self.nonce)
             }
         }
     }
@@ -180,7 +185,8 @@ impl Exec<'_> {
             record = match self.execution.read_again(&id, call).await {
                 Ok(again) => self.read(&again),
                 Err(error) if matches!(error.code(), Code::Cancelled | Code::Closed) => {
-                    return Err(error.with_outcome(|outcome| outcome.submitted = Some(true)));
+                    let error = error.with_outcome(|outcome| outcome.submitted = Some(true));
+                    return Err(may_be_left(error, &self.nonce));
                 }
                 Err(_) => record,
             };
@@ -253,7 +259,12 @@ impl Exec<'_> {
             }
             Some(Ok(Ok(result))) => Err(self.with_result(error, result, until).await),
             Some(Ok(Err(refusal))) => Err(self.refused(&refusal).await),
-            Some(Err(_)) | None => Err(self.with_partial(error, until).await),
+            Some(Err(_)) => Err(self.with_partial(error, until).await),
+            // Its end was not seen: it may run on, or begin later.
+            None => {
+                let error = self.with_partial(error, until).await;
+                Err(may_be_left(error, &self.nonce))
+            }
         }
     }
 
@@ -299,10 +310,10 @@ impl Exec<'_> {
         match read_out {
             ReadOut::Output(stdout, stderr) => with_output(error, stdout, stderr),
             ReadOut::Nothing => error.with_outcome(|outcome| outcome.output_unavailable = true),
-            ReadOut::Failed => error.with_outcome(|outcome| {
-                outcome.output_unavailable = true;
-                outcome.leftovers.push(leftover(&self.nonce));
-            }),
+            ReadOut::Failed => {
+                let error = error.with_outcome(|outcome| outcome.output_unavailable = true);
+                may_be_left(error, &self.nonce)
+            }
         }
     }
 

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use self::fault::{fault, too_large};
 use super::exec::refusal::unrepresentable;
-use super::guest_script::TIDY_LIMIT;
+use super::guest_script::{TIDY_LIMIT, may_be_left};
 use super::transfer::Upload;
 use super::{Call, Connection};
 use crate::error::{Code, Error, Result};
@@ -200,7 +200,8 @@ impl Connection {
                 // that the service writes as another user than it runs commands (not known to).
                 report.map(|_| ()).map_err(|reason| fault(&reason, path))
             }
-            Err(error) if is_inline || self.closed().is_cancelled() => Err(error),
+            Err(error) if is_inline => Err(error),
+            Err(error) if self.closed().is_cancelled() => Err(may_be_left(error, &nonce)),
             Err(error) => {
                 let until = Instant::now() + TIDY_LIMIT;
                 let left = self.clean_up(operation, sandbox_id, &nonce, until).await;

@@ -39,7 +39,8 @@ async fn r31_r32_a_lost_answer_is_unknown_and_nothing_is_run_again() {
             error.outcome().process_id.as_deref(),
             script.json(0)["command_id"].as_str()
         );
-        assert_eq!(error.outcome().leftovers, [""; 0]);
+        // It may begin after the clean-up.
+        assert_eq!(error.outcome().leftovers.len(), 1);
         assert_eq!(script.lines().len(), 3);
         let tidying = script.json(2)["command"].as_str().unwrap().to_owned();
         assert!(!tidying.contains("'true'"), "only the clean-up follows");

@@ -92,21 +92,27 @@ async fn r18_larger_results_are_downloaded_side_by_side_and_removed_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r18_a_failed_clean_up_changes_no_result() {
-    for failed in [
-        Step::json(500, ""),
-        Step::Hang,
-        execution("completed", "cleaned:/tmp/x"),
+async fn r18_a_failed_clean_up_is_done_again_and_changes_no_result() {
+    let failed = || Step::json(500, "");
+    for tidying in [
+        vec![failed(), cleaned()],
+        vec![failed(), failed(), failed()],
+        // It could not remove this, and would not the next time.
+        vec![execution("completed", "cleaned:/tmp/x")],
+        // The time is over then.
+        vec![Step::Hang],
     ] {
-        let steps = vec![
+        let sent = tidying.len();
+        let mut steps = vec![
             execution("completed", LARGE),
             bytes(b"stdout"),
             bytes(b"error"),
-            failed,
         ];
+        steps.extend(tidying);
         let (result, script) = run(request(json!({})), steps).await;
         assert_eq!(result.unwrap().exit_code, 0);
-        assert_eq!(script.lines().len(), 4, "it is sent once");
+        let removing = &script.lines()[3..];
+        assert_eq!(removing, vec![EXECUTE; sent]);
     }
 }
 
