@@ -5,6 +5,9 @@
 # docs/records/soak.md; `make soak PARTS="killed live"` runs some parts. It needs
 # what `make test` built. TEST_SCALE (1 by default) multiplies the counts of
 # repeated tests, in JavaScript and Rust alike; TEST_SEED replaces their seeds.
+#
+# `make chaos SEED=7 MINUTES=10` is a seeded chaos run; RECORD=1 adds it to
+# docs/records/chaos.md. Half a minute of it is a part of `make test`.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -12,7 +15,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
-.PHONY: demo test soak bench setup
+.PHONY: demo test soak chaos bench setup
 
 demo: setup
 	npm run --silent build:client
@@ -22,6 +25,11 @@ demo: setup
 
 test: setup
 	@scripts/check-all.sh
+
+chaos: SEED ?= 1
+chaos: MINUTES ?= 1
+chaos: setup
+	@node __test__/chaos/run.mjs --seed $(SEED) --minutes $(MINUTES) $(if $(RECORD),--record)
 
 soak: setup
 	@node scripts/soak.mjs $(PARTS)

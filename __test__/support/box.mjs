@@ -36,7 +36,7 @@ export class Outside {
   /** Paths of ours in /tmp, and processes with `word` in their command line. */
   async litter(word = "beachside") {
     const script = `ls -d /tmp/beachside-* 2>/dev/null
-      for p in /proc/[0-9]*; do c=$(tr '\\0' ' ' <$p/cmdline 2>/dev/null)
+      for p in /proc/[0-9]*; do c=$(tr '\\0\\n' '  ' <$p/cmdline 2>/dev/null)
       case $c in *"for p in /proc"*) ;; *${word}*) echo "$p $c" ;; esac; done`;
     return (await this.run(script)).split("\n").filter((line) => line !== "");
   }
