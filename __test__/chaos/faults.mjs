@@ -133,7 +133,8 @@ export function randomSettings(next) {
     optimistic_max_seconds: pick(next, [25, 0.1]),
     completion_waits_for_output: next() < 0.7,
     executions_survive_suspend: next() < 0.5,
-    empty_output: pick(next, ["text", "omitted", "null"]),
+    // A bare null would be JSON's.
+    empty_output: pick(next, ["text", "omitted", '"null"']),
     stream_offset: pick(next, ["start", "end"]),
     stream_unit: pick(next, ["raw", "decoded"]),
     stream_chunk_bytes: pick(next, [500, 16384]),

@@ -37,7 +37,7 @@ export class Outside {
   async litter(word = "beachside") {
     const script = `ls -d /tmp/beachside-* 2>/dev/null
       for p in /proc/[0-9]*; do c=$(tr '\\0\\n' '  ' <$p/cmdline 2>/dev/null)
-      case $c in *"for p in /proc"*) ;; *${word}*) echo "$p $c" ;; esac; done`;
+      case $c in *"for p in /proc"*) ;; *${word}*) printf '%s %s\\n' "$p" "$c" ;; esac; done`;
     return (await this.run(script)).split("\n").filter((line) => line !== "");
   }
 
