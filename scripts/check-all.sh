@@ -39,7 +39,7 @@ if [ -d __test__/runtimes/node_modules ]; then
   run node scripts/test.mjs node 24
 fi
 run node scripts/test.mjs bun
-run node __test__/chaos/run.mjs --seed 1 --minutes 0.4
+run node __test__/chaos/run.mjs --seed 10 --minutes 0.4
 
 run npm run --silent demo
 run node scripts/requirements.mjs --count

@@ -273,7 +273,9 @@ export class Lane {
       const expected = Array.from({ length: lines }, (_, line) => `${line + 1}\n`).join("");
       this.#expect(`a process ended with ${exit.value.exitCode}`, exit.value.exitCode === 3);
       if (exit.value.output === "complete") {
-        this.#expect("a complete stream has other text", text.value === expected);
+        const { length } = text.value;
+        const shown = `${length} of ${expected.length}, ending in ${JSON.stringify(text.value.slice(-8))}`;
+        this.#expect(`a complete stream has other text: ${shown}`, text.value === expected);
       } else {
         this.#expect("an incomplete stream has other text", expected.includes(text.value));
       }
