@@ -69,9 +69,9 @@ test("the stub's files are as long as their path says, and it checks what is wri
     const read = await sandbox.readTextFile(`/runloop-stub/${bytes}`);
     assert.equal(read, payload(bytes));
   }
-  await sandbox.writeFile("/srv/x", payload(200_000), overwrite);
+  await sandbox.writeFile("/srv/x", payload(3_000_000), overwrite);
   const { bytes, is_payload } = (await report()).last_write;
-  assert.deepEqual([bytes, is_payload], [200_000, true]);
+  assert.deepEqual([bytes, is_payload], [3_000_000, true]);
   await sandbox.writeFile("/srv/x", payload(200_000).replace("9", "8"), overwrite);
   assert.equal((await report()).last_write.is_payload, false);
 });

@@ -14,9 +14,10 @@ export async function imports(rounds) {
   const measured = { bare: [], ours: [], sdk: [] };
   for (let round = 0; round < Math.max(5, rounds); round += 1) {
     for (const [name, module] of Object.entries(what)) {
-      const script = `const start = performance.now(); await import("${module}");
-        const ms = performance.now() - start;
-        console.log(JSON.stringify({ ms, rss: process.memoryUsage.rss() }));`;
+      const script = `const start = performance.now(); const cpu = process.cpuUsage();
+        await import("${module}");
+        const ms = performance.now() - start; const { user, system } = process.cpuUsage(cpu);
+        console.log(JSON.stringify({ ms, cpuMs: (user + system) / 1000, rss: process.memoryUsage.rss() }));`;
       const args = ["--input-type=module", "--eval", script];
       measured[name].push(JSON.parse(execFileSync(process.execPath, args, { cwd: root })));
     }
@@ -27,6 +28,7 @@ export async function imports(rounds) {
       name,
       {
         ms: of(name, "ms") - of("bare", "ms"),
+        cpuMs: of(name, "cpuMs") - of("bare", "cpuMs"),
         megabytes: (of(name, "rss") - of("bare", "rss")) / 1e6,
       },
     ]),

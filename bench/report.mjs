@@ -63,14 +63,14 @@ function table(row, measured) {
 function packageTable(imports, installed) {
   const line = (label, name) => {
     const { packages, bytes } = installed[name];
-    const { ms, megabytes } = imports[name];
-    const cells = [round(ms), round(megabytes), packages, round(bytes / 1e6)];
+    const { ms, cpuMs, megabytes } = imports[name];
+    const cells = [round(ms), round(cpuMs), round(megabytes), packages, round(bytes / 1e6)];
     return `| ${label} | ${cells.join(" | ")} |`;
   };
   return `## The package
 
-| | import, ms over bare Node | import, MB over bare Node | packages installed | MB installed |
-| --- | --- | --- | --- | --- |
+| | import, ms over bare Node | ms of CPU | MB over bare Node | packages installed | MB installed |
+| --- | --- | --- | --- | --- | --- |
 ${line("this package (the addon loads with the first connect)", "ours")}
 ${line("official SDK", "sdk")}
 
@@ -102,7 +102,7 @@ function versions() {
 function plot(rows, results) {
   const points = rows.filter((row) => row.job.measure === "exec");
   const [width, height, left, top] = [860, 420, 60, 40];
-  const x = (index) => left + (index * 480) / (points.length - 1);
+  const x = (index) => left + (index * 480) / Math.max(1, points.length - 1);
   const y = (value) => top + 320 * (1 - Math.log10(value / 10) / 2.5);
   const colours = ["#0b6", "#084", "#5b0", "#d33", "#a00", "#e80", "#36c", "#69f", "#80c", "#444"];
   const grid = [10, 30, 100, 300, 1000, 3000].map(
@@ -119,7 +119,9 @@ function plot(rows, results) {
     const path = values.map((value, at) => `${x(at)},${y(value).toFixed(1)}`).join(" ");
     const colour = colours[index];
     const at = top + 20 + index * 24;
+    const dots = values.map((value, at) => `<circle cx="${x(at)}" cy="${y(value)}" r="3"/>`);
     return (
+      `<g fill="${colour}">${dots.join("")}</g>` +
       `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>` +
       `<line x1="565" x2="585" y1="${at - 4}" y2="${at - 4}" stroke="${colour}" stroke-width="3"/>` +
       `<text x="592" y="${at}">${starts[who].label}</text>`

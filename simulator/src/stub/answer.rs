@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRequest, Multipart};
+use axum::extract::{DefaultBodyLimit, FromRequest, Multipart};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
@@ -45,7 +45,8 @@ pub(super) async fn answer(request: Request<Incoming>, status: &Arc<Status>) -> 
             execute(id, &whole(body).await, Reply::AtTheEnd, status).await
         }
         (false, ["v1", "devboxes", id, "upload_file", ..]) => {
-            let request = Request::from_parts(parts.clone(), Body::new(body));
+            let mut request = Request::from_parts(parts.clone(), Body::new(body));
+            DefaultBodyLimit::disable().apply(&mut request);
             upload(id, request, status).await
         }
         (false, ["v1", "devboxes", _, "download_file", ..]) => {
