@@ -94,7 +94,7 @@ test("after many calls, failures, abandoned streams and forgotten clients, memor
   const grown = JSON.parse(ended.stdout);
   assert.ok(grown.heapMB < 5, ended.stdout);
   assert.ok(grown.externalMB < 5, ended.stdout);
-  // Of 1,000 calls and of 100,000: what a call leaves would show in the latter.
-  assert.ok(grown.rssMB < 40, ended.stdout);
+  // What an allocator keeps, or 0.6 KB a call of the full counts: a leak shows there.
+  assert.ok(grown.rssMB < 80, ended.stdout);
   assert.ok(grown.sockets <= 4, ended.stdout);
 });
