@@ -119,7 +119,7 @@ function plot(rows, results) {
     const path = values.map((value, at) => `${x(at)},${y(value).toFixed(1)}`).join(" ");
     const colour = colours[index];
     const at = top + 20 + index * 24;
-    const dots = values.map((value, at) => `<circle cx="${x(at)}" cy="${y(value)}" r="3"/>`);
+    const dots = values.map((value, at) => `<circle cx="${x(at)}" cy="${y(value).toFixed(1)}" r="3"/>`);
     return (
       `<g fill="${colour}">${dots.join("")}</g>` +
       `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>` +
@@ -128,6 +128,7 @@ function plot(rows, results) {
     );
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12">
+<title>CPU of a small command, by commands in flight</title>
 <rect width="${width}" height="${height}" fill="#fff"/>
 <text x="${left}" y="22" font-size="14">µs of CPU for one small command, by commands in flight</text>
 ${[...grid, ...marks, ...lines].join("\n")}
