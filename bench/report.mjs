@@ -119,7 +119,9 @@ function plot(rows, results) {
     const path = values.map((value, at) => `${x(at)},${y(value).toFixed(1)}`).join(" ");
     const colour = colours[index];
     const at = top + 20 + index * 24;
-    const dots = values.map((value, at) => `<circle cx="${x(at)}" cy="${y(value).toFixed(1)}" r="3"/>`);
+    const dots = values.map(
+      (value, at) => `<circle cx="${x(at)}" cy="${y(value).toFixed(1)}" r="3"/>`,
+    );
     return (
       `<g fill="${colour}">${dots.join("")}</g>` +
       `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>` +
