@@ -129,9 +129,11 @@ impl Exec<'_> {
     async fn withdraw(&self, error: Error) -> Error {
         let is_unknown = error.code() == Code::OutcomeUnknown;
         if self.execution.connection.closed().is_cancelled() {
-            return match is_unknown || self.has_uploads {
-                true => may_be_left(error, &self.nonce),
-                false => error,
+            let has_left = is_unknown || self.has_uploads;
+            return if has_left {
+                may_be_left(error, &self.nonce)
+            } else {
+                error
             };
         }
         if is_unknown {
