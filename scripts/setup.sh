@@ -30,10 +30,11 @@ else
 fi
 
 # Programs that the tests and examples use: the guest's shell and web server,
-# and a browser that opens previews.
+# a browser that opens previews, and what counts instructions.
 packages=()
 command -v busybox >/dev/null || packages+=(busybox)
 command -v chromium >/dev/null || packages+=(chromium)
+command -v valgrind >/dev/null || packages+=(valgrind)
 if [ "${#packages[@]}" -gt 0 ]; then
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt-get update -qq
