@@ -1,13 +1,9 @@
 /** Previews through the addon: a real web server in a simulated Devbox. */
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
 import http from "node:http";
-import os from "node:os";
-import path from "node:path";
 import test from "node:test";
-import { promisify } from "node:util";
+import { openPage } from "./support/browser.mjs";
 import { connect, count, runloopClient } from "./support/runloop.mjs";
 
 /** A sandbox whose port 3000 answers with a word. */
@@ -67,24 +63,11 @@ test("[R11] a public preview needs no header", async (t) => {
   await box.destroy();
 });
 
-/** The page as a browser of its own shows it. Chromium resolves names below localhost itself. */
+/** The text of the page as a browser shows it. Chromium resolves names below localhost itself. */
 async function browsed(t, url) {
-  const profile = await mkdtemp(path.join(os.tmpdir(), "beachside-browser-"));
-  t.after(() => rm(profile, { recursive: true, force: true, maxRetries: 5 }));
-  const flags = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-sync",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    `--user-data-dir=${profile}`,
-    "--dump-dom",
-  ];
-  const { stdout } = await promisify(execFile)("chromium", [...flags, url], { timeout: 60_000 });
-  return stdout;
+  const page = await openPage(t, url);
+  await page.until("document.readyState === 'complete' && location.href !== 'about:blank'");
+  return await page.evaluate("document.documentElement.outerHTML");
 }
 
 test("[R11] a browser opens a public preview by its URL, and no protected one", async (t) => {

@@ -48,7 +48,14 @@ const IMPURE: [&str; 6] = [
 /// A library and the only files or folders that may name it.
 const LIBRARIES: [(&str, &[&str]); 5] = [
     ("reqwest", &["src/transport/http.rs"]),
-    ("rustls", &["src/transport/http.rs", "src/transport/tls.rs"]),
+    (
+        "rustls",
+        &[
+            "src/transport/causes.rs",
+            "src/transport/http.rs",
+            "src/transport/tls.rs",
+        ],
+    ),
     ("napi", &["src/node/"]),
     ("napi_derive", &["src/node/"]),
     ("hyper", &[]),
