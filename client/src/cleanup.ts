@@ -9,7 +9,12 @@ import { invalid } from "./arguments.js";
 import type { Connection } from "./connection.js";
 import { type BeachsideError, isBeachsideError } from "./errors.js";
 import { mountRecords } from "./mounts.js";
-import type { OperationReference, Ownership, ResourceReference } from "./references.js";
+import {
+  claimOf,
+  markersOf,
+  type OperationReference,
+  type ResourceReference,
+} from "./references.js";
 import { SandboxHandle } from "./sandbox-handle.js";
 
 /** How often a lost create is looked for, and how far apart: its request may still be on its way. */
@@ -84,8 +89,8 @@ async function cleanLostCreate(
   if (connection.capability("recovery.sandboxes").status === "unsupported") {
     return left({ operation, reason: unknown });
   }
-  const markers = { operation: operation.operationId, submission: operation.submissionId };
-  const ownership: Ownership = { state: "created", ...markers };
+  const markers = markersOf(operation);
+  const ownership = claimOf(operation);
   for (let look = 0; look < LOOKS; look++) {
     if (look > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     try {

@@ -21,12 +21,13 @@ import {
 import { uniqueId } from "./identifiers.js";
 import type { Outcome } from "./outcome.js";
 import { frozenCopy } from "./reference-checks.js";
-import type {
-  OperationKind,
-  OperationReference,
-  Ownership,
-  ResourceReference,
-  SandboxReference,
+import {
+  markersOf,
+  type OperationKind,
+  type OperationReference,
+  type Ownership,
+  type ResourceReference,
+  type SandboxReference,
 } from "./references.js";
 import { untilAborted } from "./signals.js";
 
@@ -271,10 +272,7 @@ class Submission<First, Result> {
   }
 
   async send(signal: AbortSignal | undefined): Promise<First> {
-    const markers = {
-      operation: this.reference.operationId,
-      submission: this.reference.submissionId,
-    };
+    const markers = markersOf(this.reference);
     this.#tellSubmitted();
     let first: First;
     try {

@@ -16,7 +16,12 @@ import type { Connection } from "./connection.js";
 import { type BeachsideError, isBeachsideError } from "./errors.js";
 import { type CallOptions, perform } from "./operations.js";
 import { validateOperationReference } from "./reference-checks.js";
-import type { OperationReference, Ownership, ResourceReference } from "./references.js";
+import {
+  claimOf,
+  markersOf,
+  type OperationReference,
+  type ResourceReference,
+} from "./references.js";
 import { destroy, type SandboxHandle } from "./sandbox-handle.js";
 import { foundSandbox } from "./sandboxes.js";
 import type { SnapshotHandle } from "./snapshot-handle.js";
@@ -139,14 +144,6 @@ function continuing(
     await connection.read("recover", options, [], (_, call) => step(call));
     return await recover(connection, operation, options);
   };
-}
-
-function markersOf({ operationId, submissionId }: OperationReference) {
-  return { operation: operationId, submission: submissionId };
-}
-
-function claimOf({ operationId, submissionId }: OperationReference): Ownership {
-  return { state: "created", operation: operationId, submission: submissionId };
 }
 
 /** The one match; or the verdict where there is none or more than one. */

@@ -114,3 +114,13 @@ export const MAX_MOUNTS_JSON_BYTES = 16_384;
 
 /** What to do about written storage whose durability the provider cannot confirm. */
 export type StoragePolicy = "require-durable" | "allow-unconfirmed";
+
+/** What the provider keeps beside what an operation made. */
+export function markersOf({ operationId, submissionId }: OperationReference) {
+  return { operation: operationId, submission: submissionId };
+}
+
+/** The evidence that an operation made what carries its markers. */
+export function claimOf(operation: OperationReference): Ownership {
+  return { state: "created", ...markersOf(operation) };
+}
