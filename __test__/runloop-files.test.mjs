@@ -182,6 +182,37 @@ test("[R24] a write that fails leaves the old content and no litter", async (t) 
   }
 });
 
+test("[R24] half of a file with a sound end is never taken for the file", async (t) => {
+  const { box, service } = await sandbox(t);
+  const content = noise(300_000);
+  await box.writeFile("file", content, replace);
+  const halved = (count) =>
+    service.fault({
+      match: { path: "/v1/devboxes/*/download_file", count },
+      action: { type: "halve_reply" },
+    });
+  await halved(2);
+  assert.equal(hash(await box.readFile("file")), hash(content));
+  await halved(3);
+  const error = await rejection(box.readFile("file"));
+  assert.equal(error.code, "PROTOCOL");
+  assert.match(error.message, /150000 bytes of a file of 300000/);
+});
+
+test("[R24] a file that grows while it is read comes as it was at some moment", async (t) => {
+  const { box } = await sandbox(t);
+  const appending = "n=200000; while [ -e go ]; do echo $n; n=$((n+1)); done >> log";
+  await box.exec("seq 100000 199999 > log; touch go");
+  const writer = await box.processes.start({ command: appending });
+  for (let round = 0; round < 5; round++) {
+    const lines = (await box.readTextFile("log")).split("\n").slice(0, -1);
+    assert.ok(lines.length >= 100_000);
+    assert.ok(lines.every((line, index) => Number(line) === 100_000 + index));
+  }
+  await box.exec("rm go");
+  await writer.wait();
+});
+
 test("[R31] a lost answer to a write is unknown, to a read unavailable, and neither is sent again", async (t) => {
   const { box, service } = await sandbox(t);
   const lost = {

@@ -117,8 +117,7 @@ impl Connection {
         if content.len() as u64 == bytes {
             return Ok(content);
         }
-        let message = format!("Runloop sent {} bytes of a file of {bytes}", content.len());
-        Err(Error::protocol(message)
+        Err(other_length(content.len() as u64, bytes)
             .during(operation)
             .with_resource("file", path))
     }
@@ -142,6 +141,13 @@ impl Connection {
         let answer = self.read(&request, &context, call).await?;
         Ok(answer.body)
     }
+}
+
+/// The error of a download that is not the file that was looked at.
+pub(super) fn other_length(received: u64, bytes: u64) -> Error {
+    Error::protocol(format!(
+        "Runloop sent {received} bytes of a file of {bytes}"
+    ))
 }
 
 /// The error of an upload whose answer was lost, for the command that was to follow.

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use self::fault::{fault, too_large};
 use super::exec::refusal::unrepresentable;
 use super::guest_script::{TIDY_LIMIT, may_be_left};
-use super::transfer::Upload;
+use super::transfer::{Upload, other_length};
 use super::{Call, Connection};
 use crate::error::{Code, Error, Result};
 use crate::observe::Phase;
@@ -34,6 +34,9 @@ const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// How long a script about a file may take in the guest.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(60);
+
+/// How often a file is downloaded whose length is not that of the file.
+const DOWNLOADS: usize = 3;
 
 /// A file to read.
 #[derive(Debug, Clone)]
@@ -74,7 +77,8 @@ impl Connection {
     /// # Errors
     /// `NOT_FOUND` of the file or the sandbox, `NOT_RUNNING`, `FILE_ERROR` with
     /// `is_directory`, `not_regular`, `permission`, `name_too_long` or `too_large`,
-    /// `UNAVAILABLE` where no answer came.
+    /// `UNAVAILABLE` where no answer came, `PROTOCOL` where the answers had another
+    /// length than the file three times.
     pub async fn read_file(&self, request: &ReadFileRequest, call: &Call) -> Result<Bytes> {
         const OPERATION: &str = "file_read";
         let ReadFileRequest { sandbox_id, path } = request;
@@ -89,6 +93,41 @@ impl Connection {
         path: &str,
         call: &Call,
     ) -> Result<Bytes> {
+        let mut before = match self.probe(operation, sandbox_id, path, call).await? {
+            FileContent::Inline(bytes) => return Ok(bytes.into()),
+            FileContent::Large { path, bytes } => (path, bytes),
+        };
+        let mut received = 0;
+        for _ in 0..DOWNLOADS {
+            let (absolute, bytes) = &before;
+            let content = self
+                .whole_file(operation, sandbox_id, absolute, *bytes, call)
+                .await?;
+            received = content.len() as u64;
+            if received == *bytes {
+                return Ok(content);
+            }
+            // The file changed meanwhile, or the answer lost its end without a sign of it.
+            let after = match self.probe(operation, sandbox_id, path, call).await? {
+                FileContent::Inline(bytes) => return Ok(bytes.into()),
+                FileContent::Large { path, bytes } => (path, bytes),
+            };
+            if (before.1.min(after.1)..=before.1.max(after.1)).contains(&received) {
+                return Ok(content);
+            }
+            before = after;
+        }
+        Err(other_length(received, before.1).with_resource("file", path))
+    }
+
+    /// What a path is, and the content of a small file.
+    async fn probe(
+        &self,
+        operation: &'static str,
+        sandbox_id: &str,
+        path: &str,
+        call: &Call,
+    ) -> Result<FileContent> {
         let nonce = nonce();
         let script = probe_file(path, &nonce).map_err(|reason| unrepresentable(&reason))?;
         let text = self
@@ -99,30 +138,42 @@ impl Connection {
             Error::new(Code::Unavailable, message)
         })?;
         match probe.map_err(|reason| fault(&reason, path))? {
-            FileContent::Inline(bytes) => Ok(bytes.into()),
             FileContent::Large { bytes, .. } if bytes > MAX_FILE_BYTES => {
                 Err(too_large(path, bytes))
             }
-            FileContent::Large {
-                path: absolute,
-                bytes,
-            } => {
-                let counter = call.progress.counter(Phase::Downloading, bytes);
-                if let Some(counter) = &counter {
-                    counter.at(0);
-                }
-                let max = MAX_FILE_BYTES;
-                let download = self
-                    .download_at_most(operation, sandbox_id, &absolute, max, counter, call)
-                    .await;
-                match download {
-                    Ok(content) => Ok(content),
-                    Err(error) => {
-                        let better = self.explain_refusal(error.clone(), sandbox_id, call).await;
-                        let is_better = better.code() == Code::NotRunning;
-                        Err(if is_better { better } else { error })
-                    }
-                }
+            content => Ok(content),
+        }
+    }
+
+    /// What the service sends of a file that had `bytes` bytes a moment ago.
+    async fn whole_file(
+        &self,
+        operation: &'static str,
+        sandbox_id: &str,
+        absolute: &str,
+        bytes: u64,
+        call: &Call,
+    ) -> Result<Bytes> {
+        let counter = call.progress.counter(Phase::Downloading, bytes);
+        if let Some(counter) = &counter {
+            counter.at(0);
+        }
+        let download = self
+            .download_at_most(
+                operation,
+                sandbox_id,
+                absolute,
+                MAX_FILE_BYTES,
+                counter,
+                call,
+            )
+            .await;
+        match download {
+            Ok(content) => Ok(content),
+            Err(error) => {
+                let better = self.explain_refusal(error.clone(), sandbox_id, call).await;
+                let is_better = better.code() == Code::NotRunning;
+                Err(if is_better { better } else { error })
             }
         }
     }

@@ -109,6 +109,50 @@ async fn r24_a_large_file_is_a_transfer_and_one_script() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r24_a_download_that_lost_its_end_is_asked_for_again() {
+    let probe = |bytes: usize| record(&format!("file:{bytes}:large:Lwo="));
+    let sent = |bytes: usize| self::bytes(vec![7; bytes]);
+    let short = || [sent(35_000), probe(70_000)];
+
+    let steps = [probe(70_000)].into_iter().chain(short());
+    let (result, script) = read("/x", steps.chain([sent(70_000)]).collect()).await;
+    assert_eq!(result.unwrap().len(), 70_000);
+    assert_eq!(
+        script.lines(),
+        [EXECUTE, DOWNLOAD, EXECUTE, DOWNLOAD],
+        "the file is looked at again between"
+    );
+
+    let steps = [probe(70_000)].into_iter();
+    let steps = steps.chain(short()).chain(short()).chain(short()).collect();
+    let (result, script) = read("/x", steps).await;
+    let error = result.unwrap_err();
+    assert_eq!(
+        (error.code(), error.operation()),
+        (Code::Protocol, "file_read")
+    );
+    assert_eq!(error.resource().unwrap().id, "/x");
+    assert_eq!(script.lines().len(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r24_a_file_that_changes_while_it_is_read_is_what_it_was_at_some_moment() {
+    let probe = |bytes: usize| record(&format!("file:{bytes}:large:Lwo="));
+    for (before, sent, after) in [
+        (70_000, 80_000, 90_000),
+        (70_000, 90_000, 90_000),
+        (90_000, 70_000, 70_000),
+    ] {
+        let steps = vec![probe(before), bytes(vec![7; sent]), probe(after)];
+        let (result, _) = read("/x", steps).await;
+        assert_eq!(result.unwrap().len(), sent);
+    }
+    let small = record(&format!("file:3:inline:{}", STANDARD.encode("abc")));
+    let (result, _) = read("/x", vec![probe(70_000), bytes(vec![7; 3]), small]).await;
+    assert_eq!(result.unwrap(), Bytes::from_static(b"abc"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn r24_more_than_64_mib_sends_nothing_that_changes_anything() {
     let (result, script) = write("/x", 64 * 1024 * 1024 + 1, Vec::new()).await;
     assert_eq!(result.unwrap_err().code(), Code::InvalidArgument);
