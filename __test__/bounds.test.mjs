@@ -158,32 +158,37 @@ function trickle(
 /** What each may take: the largest answer three times, and what an allocator keeps. */
 const MAX_GROWN_MB = 120;
 
-test("under each attack a call ends with a typed error, in time and in bounded memory", {
-  skip: typeof Bun !== "undefined" && "the same native code as on Node, where it is measured",
-}, async (t) => {
+const bun = fileURLToPath(new URL("../node_modules/.bin/bun", import.meta.url));
+
+// The hostile service stands on this Node: a server on Bun does not hold back what nobody reads.
+test("under each attack a call ends with a typed error, in time and in bounded memory, on Node and on Bun", async (t) => {
   const service = await simulator(t);
   const maker = await connect(t, service, { config: { network: "internet" } });
   const box = await maker.sandboxes.create();
   await box.writeFile("/tmp/large", new Uint8Array(300_000), { overwrite: true });
-  const attack = async ([name, [call, picked, act, expected]]) => {
+  const attack = async ({ runtime, attacked: [name, [call, picked, act, expected]] }) => {
     const url = await hostile(t, service, picked, act);
     const env = {
       RUNLOOP_API_KEY: KEY,
       RUNLOOP_BASE_URL: url,
       SANDBOX: JSON.stringify(box.reference),
     };
-    const { stdout, stderr, code } = await program([caller, call], { env, timeout: 90_000 });
-    assert.deepEqual({ code, stderr }, { code: 0, stderr: "" }, name);
+    const options = { env, timeout: 90_000, runtime };
+    const { stdout, stderr, code } = await program([caller, call], options);
+    const what = `${name}, ${runtime === bun ? "Bun" : "Node"}: ${stdout}`;
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: "" }, what);
+    t.diagnostic(what);
     const ended = JSON.parse(stdout);
-    t.diagnostic?.(`${name}: ${stdout}`);
-    assert.match(ended.code ?? ended.value, new RegExp(`^(${expected})$`), `${name}: ${stdout}`);
-    assert.ok(ended.grownMB < MAX_GROWN_MB, `${name}: ${ended.grownMB} MB`);
-    assert.ok(ended.seconds < 60, `${name}: ${ended.seconds} s`);
+    assert.match(ended.code ?? ended.value, new RegExp(`^(${expected})$`), what);
+    assert.ok(ended.grownMB < MAX_GROWN_MB, what);
+    assert.ok(ended.seconds < 60, what);
   };
   // Those that wait longest are the last ones.
-  const waiting = Object.entries(attacks).reverse();
+  const waiting = Object.entries(attacks)
+    .reverse()
+    .flatMap((attacked) => [process.execPath, bun].map((runtime) => ({ runtime, attacked })));
   const lane = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await attack(next);
   };
-  await Promise.all(Array.from({ length: 6 }, lane));
+  await Promise.all(Array.from({ length: 8 }, lane));
 });

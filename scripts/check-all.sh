@@ -21,7 +21,8 @@ run npm run --silent check
 run npm run --silent docs
 
 if cargo nextest --version >/dev/null 2>&1; then
-  run cargo nextest run --locked --workspace
+  # Most tests wait for guests most of the time.
+  run cargo nextest run --locked --workspace --test-threads "$((2 * $(nproc)))"
   run cargo test --locked --workspace --doc
 else
   run cargo test --locked --workspace

@@ -7,9 +7,12 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const preloadFlag = typeof Bun === "undefined" ? "--import" : "--preload";
 
 /** `args` as after `node`; `preload` modules are loaded first. */
-export async function program(args, { env = {}, preload = [], timeout = 60_000 } = {}) {
+export async function program(
+  args,
+  { env = {}, preload = [], timeout = 60_000, runtime = process.execPath } = {},
+) {
   const flags = preload.flatMap((file) => [preloadFlag, file]);
-  const child = spawn(process.execPath, [...flags, ...args], {
+  const child = spawn(runtime, [...flags, ...args], {
     cwd: root,
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
