@@ -22,7 +22,7 @@ run npm run --silent docs
 
 if cargo nextest --version >/dev/null 2>&1; then
   # Most tests wait for guests most of the time.
-  run cargo nextest run --locked --workspace --test-threads "$((2 * $(nproc)))"
+  run cargo nextest run --locked --workspace --test-threads "$(node -p "2 * os.availableParallelism()")"
   run cargo test --locked --workspace --doc
 else
   run cargo test --locked --workspace
