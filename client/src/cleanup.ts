@@ -8,14 +8,9 @@
 import { invalid } from "./arguments.js";
 import type { Connection } from "./connection.js";
 import { type BeachsideError, isBeachsideError } from "./errors.js";
-import { mountRecords } from "./mounts.js";
-import {
-  claimOf,
-  markersOf,
-  type OperationReference,
-  type ResourceReference,
-} from "./references.js";
+import { markersOf, type OperationReference, type ResourceReference } from "./references.js";
 import { SandboxHandle } from "./sandbox-handle.js";
+import { madeSandbox } from "./sandbox-info.js";
 
 /** How often a lost create is looked for, and how far apart: its request may still be on its way. */
 const LOOKS = 2;
@@ -90,26 +85,19 @@ async function cleanLostCreate(
     return left({ operation, reason: unknown });
   }
   const markers = markersOf(operation);
-  const ownership = claimOf(operation);
   for (let look = 0; look < LOOKS; look++) {
     if (look > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     try {
       connection.refuseClosed();
       const { matches } = await connection.adapter.findSandboxes({ markers });
-      const references = matches.map(({ id, mounts }) =>
-        connection.sandboxReference(
-          id,
-          ownership,
-          mounts === undefined ? "unknown" : mountRecords(mounts),
-        ),
-      );
+      const references = matches.map((record) => madeSandbox(connection, record, operation));
       const [reference, ...others] = references;
       if (others.length > 0) {
         const reason = "More than one sandbox carries the markers of the create.";
         return left(...references.map((resource) => ({ resource, operation, reason })));
       }
-      if (reference !== undefined) {
-        connection.remember("sandbox", reference.id, ownership);
+      if (reference?.ownership.state === "created") {
+        connection.remember("sandbox", reference.id, reference.ownership);
         return destroy(connection, new SandboxHandle(connection, reference));
       }
     } catch (cause) {

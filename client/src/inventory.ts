@@ -10,8 +10,8 @@ import { invalid } from "./arguments.js";
 import type { Feature } from "./capabilities.js";
 import type { Connection } from "./connection.js";
 import { type List, type ListOptions, list } from "./lists.js";
-import { type SandboxSummary, sandboxSummary } from "./sandbox-info.js";
-import { foundSandbox } from "./sandboxes.js";
+import { foundSandbox, type SandboxSummary, sandboxSummary } from "./sandbox-info.js";
+
 import { type SnapshotSummary, snapshotSummary } from "./snapshot-handle.js";
 import { foundSnapshot } from "./snapshots.js";
 import { adapterVolumes, foundVolume, type VolumeInfo, volumeInfo } from "./volumes.js";

@@ -23,7 +23,7 @@ import {
   type ResourceReference,
 } from "./references.js";
 import { destroy, type SandboxHandle } from "./sandbox-handle.js";
-import { foundSandbox } from "./sandboxes.js";
+import { foundSandbox, madeSandbox } from "./sandbox-info.js";
 import type { SnapshotHandle } from "./snapshot-handle.js";
 import { foundSnapshot } from "./snapshots.js";
 import { adapterVolumes, foundVolume, VolumeHandle } from "./volumes.js";
@@ -168,10 +168,7 @@ async function observeSandbox(
 ): Promise<Verdict> {
   connection.require("recover", "recovery.sandboxes");
   const found = await connection.adapter.findSandboxes({ markers: markersOf(operation) }, call);
-  const toReference = (record: SandboxRecord) =>
-    foundSandbox(connection, record, {
-      ...connection.sandboxReference(record.id, claimOf(operation), "unknown"),
-    });
+  const toReference = (record: SandboxRecord) => madeSandbox(connection, record, operation);
   const one = single(found, toReference);
   if ("verdict" in one) return one.verdict;
   const { id, state, reason } = one.item;

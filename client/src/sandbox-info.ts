@@ -1,7 +1,15 @@
 /** A sandbox as `inspect()` and lists show it: the adapter's record in the caller's terms. */
 
 import type { Difference, SandboxRecord, SandboxState } from "./adapter.js";
-import type { MountRecord, Ownership, SandboxReference } from "./references.js";
+import type { Connection } from "./connection.js";
+import { mountRecords } from "./mounts.js";
+import {
+  claimOf,
+  type MountRecord,
+  type OperationReference,
+  type Ownership,
+  type SandboxReference,
+} from "./references.js";
 
 /** What lists say of each sandbox. */
 export interface SandboxSummary {
@@ -71,4 +79,30 @@ export function isoTime(ms: number | null): string | null {
   if (ms === null) return null;
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}
+
+/**
+ * The reference of a sandbox that the provider reports. What a saved reference
+ * claims counts as far as the provider's own data agree with it.
+ */
+export function foundSandbox(
+  connection: Connection,
+  record: SandboxRecord,
+  saved?: SandboxReference,
+): SandboxReference {
+  const { id, markers } = record;
+  const ownership = connection.ownership("sandbox", id, markers, saved?.ownership);
+  const claimed = ownership.state === "created" ? saved?.mounts : undefined;
+  const mounts = record.mounts === undefined ? claimed : mountRecords(record.mounts);
+  return connection.sandboxReference(id, ownership, mounts ?? "unknown");
+}
+
+/** The reference of a sandbox whose markers were found to be those of a saved operation. */
+export function madeSandbox(
+  connection: Connection,
+  record: SandboxRecord,
+  operation: OperationReference,
+): SandboxReference {
+  const claimed = connection.sandboxReference(record.id, claimOf(operation), "unknown");
+  return foundSandbox(connection, record, claimed);
 }

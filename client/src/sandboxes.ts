@@ -11,12 +11,11 @@ import {
   newSandboxRequest,
 } from "./create-request.js";
 import { type List, type ListOptions, list } from "./lists.js";
-import { mountRecords } from "./mounts.js";
 import { type CallOptions, type Mutation, type Operation, perform, submit } from "./operations.js";
 import { validateResourceReference } from "./reference-checks.js";
-import type { ResourceReference, SandboxReference } from "./references.js";
+import type { ResourceReference } from "./references.js";
 import { SandboxHandle } from "./sandbox-handle.js";
-import { type SandboxSummary, sandboxSummary } from "./sandbox-info.js";
+import { foundSandbox, type SandboxSummary, sandboxSummary } from "./sandbox-info.js";
 
 /** Options of `create`. */
 export interface CreateOptions extends NewSandboxOptions {
@@ -152,20 +151,4 @@ export class Sandboxes {
     });
     return newSandbox(connection, given, request);
   }
-}
-
-/**
- * The reference of a sandbox that the provider reports. What a saved reference
- * claims counts as far as the provider's own data agree with it.
- */
-export function foundSandbox(
-  connection: Connection,
-  record: SandboxRecord,
-  saved?: SandboxReference,
-): SandboxReference {
-  const { id, markers } = record;
-  const ownership = connection.ownership("sandbox", id, markers, saved?.ownership);
-  const claimed = ownership.state === "created" ? saved?.mounts : undefined;
-  const mounts = record.mounts === undefined ? claimed : mountRecords(record.mounts);
-  return connection.sandboxReference(id, ownership, mounts ?? "unknown");
 }
