@@ -44,6 +44,51 @@ pub(super) fn push_shell_lookup(script: &mut Script, command: &Command) {
     }
 }
 
+/// Defines `_bs_need`, which ends with 127 and `NAME: not found` where a program is not there.
+///
+/// `env` says it in words of its own, about its own options where the name has a space. Only a name
+/// that the shell does not know and that no directory of the command's `PATH` holds is refused here,
+/// so `env` decides wherever there is a file at all, and where a busybox knows the name.
+pub(super) fn push_need(script: &mut Script, command: &Command) {
+    if let Program::Arguments(_) = command.program {
+        script.push(
+            "_bs_need() {\n\
+             ! command -v \"$1\" >/dev/null 2>&1 || return 0\n\
+             case $1 in\n\
+             */*) test ! -e \"$1\" || return 0 ;;\n\
+             *)\n\
+             test -n \"$2\" || return 0\n\
+             _bs_q=$2:\n\
+             while test -n \"$_bs_q\"; do\n\
+             _bs_p=${_bs_q%%:*}\n\
+             test ! -e \"${_bs_p:-.}/$1\" || return 0\n\
+             _bs_q=${_bs_q#*:}\n\
+             done ;;\n\
+             esac\n\
+             printf '%s: not found\\n' \"$1\" >&2\n\
+             exit 127\n\
+             }\n",
+        );
+    }
+}
+
+/// Appends the call of `_bs_need`, with the `PATH` that `env` will look in.
+pub(super) fn push_need_call(text: &mut String, command: &Command, redirection: &str) {
+    let Program::Arguments(words) = &command.program else {
+        return;
+    };
+    text.push_str("_bs_need ");
+    push_quoted(text, words.first().map_or("", String::as_str));
+    text.push(' ');
+    let path = |(name, _): &&(String, String)| name == "PATH";
+    match command.environment.iter().rfind(path) {
+        Some((_, path)) => push_quoted(text, path),
+        None => text.push_str("\"${PATH-}\""),
+    }
+    text.push_str(redirection);
+    text.push('\n');
+}
+
 /// Appends `env NAME=VALUE … PROGRAM ARGUMENT …`.
 ///
 /// `env` and not the shell's own assignments, because a shell gives names such as `UID`, `RANDOM`

@@ -3,7 +3,9 @@
 use super::command::Command;
 use super::delivery::Wrapped;
 use super::frame::{Record, RecordError};
-use super::launch::{push_launch, push_shell_lookup, push_working_directory};
+use super::launch::{
+    push_launch, push_need, push_need_call, push_shell_lookup, push_working_directory,
+};
 use super::nonce::Nonce;
 use super::prelude::Script;
 use super::result::{Refusal, read_refusal};
@@ -31,6 +33,8 @@ pub fn wrap_live(command: &Command, nonce: &Nonce) -> Result<Wrapped, Unrepresen
     script.require_tools("env");
     push_working_directory(&mut script, command);
     push_shell_lookup(&mut script, command);
+    push_need(&mut script, command);
+    push_need_call(script.body_mut(), command, "");
     script.push("exec ");
     push_launch(script.body_mut(), command);
     script.push(" </dev/null\n");

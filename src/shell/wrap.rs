@@ -2,7 +2,9 @@
 
 use super::command::Command;
 use super::delivery::Wrapped;
-use super::launch::{push_launch, push_shell_lookup, push_working_directory};
+use super::launch::{
+    push_launch, push_need, push_need_call, push_shell_lookup, push_working_directory,
+};
 use super::nonce::Nonce;
 use super::prelude::Script;
 use super::words::Unrepresentable;
@@ -40,6 +42,7 @@ pub fn wrap(command: &Command, nonce: &Nonce) -> Result<Wrapped, Unrepresentable
     push_directory(&mut script);
     push_stdin(&mut script, command, nonce);
     push_shell_lookup(&mut script, command);
+    push_need(&mut script, command);
     push_run(&mut script, command);
     push_record(&mut script, command);
     Ok(Wrapped::deliver(&script, nonce))
@@ -87,7 +90,9 @@ fn push_stdin(script: &mut Script, command: &Command, nonce: &Nonce) {
 /// Appending, because a child may hold the same file open apart: without it each would write over
 /// the other.
 fn push_run(script: &mut Script, command: &Command) {
-    script.push("{ ( exec ");
+    script.push("{ ( ");
+    push_need_call(script.body_mut(), command, " 2>>\"$_bs_d/err\"");
+    script.push("exec ");
     push_launch(script.body_mut(), command);
     script.push(
         " <&3 >>\"$_bs_d/out\" 2>>\"$_bs_d/err\" 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&- ); } 2>/dev/null\n\

@@ -107,6 +107,17 @@ fn r20_a_command_that_ends_with_the_same_code_is_not_taken_for_a_failure() {
 }
 
 #[test]
+fn b6_a_live_program_that_is_not_there_is_named_alone() {
+    for guest in Guest::each() {
+        let nonce = nonce();
+        let output = run(&guest, &argv(&["echo hi"]), &nonce);
+        assert_eq!(output.status.code(), Some(127), "{:?}", guest.shell);
+        assert_eq!(output.stderr, b"echo hi: not found\n");
+        assert_eq!(failure(&output, &nonce), None);
+    }
+}
+
+#[test]
 fn r19_a_live_command_names_a_missing_env() {
     for guest in Guest::each() {
         fs::remove_file(guest.bin().join("env")).unwrap();

@@ -197,6 +197,67 @@ fn b6_a_program_that_cannot_start_is_126_or_127_with_its_reason() {
 }
 
 #[test]
+fn b6_a_program_that_is_not_there_is_named_alone() {
+    let missing = [
+        "echo hi",
+        "nosuchcmd",
+        "/no/such/cmd",
+        "-x y",
+        "A=B c",
+        "it's \\t %s",
+    ];
+    for guest in Guest::each() {
+        for program in missing {
+            for environment in [
+                vec![],
+                vec![("PATH".to_owned(), "/nowhere::/bin".to_owned())],
+            ] {
+                let mut command = argv(&[program, "x"]);
+                command.environment = environment;
+                let finished = guest.exec(&command);
+                assert_eq!(
+                    (finished.code, finished.stderr_text()),
+                    (127, format!("{program}: not found\n")),
+                    "{:?}",
+                    guest.shell
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn b6_a_program_that_only_the_commands_own_path_holds_is_found() {
+    for guest in Guest::each() {
+        let own = guest.home().join("own bin");
+        fs::create_dir(&own).unwrap();
+        std::os::unix::fs::symlink("/usr/bin/printf", own.join("say it")).unwrap();
+        for path in [
+            format!("/nowhere:{}", own.display()),
+            "own bin".into(),
+            String::new(),
+        ] {
+            let mut command = argv(&["say it", "hi"]);
+            if path.is_empty() {
+                command.working_directory = Some("own bin".into());
+            }
+            command.environment.push(("PATH".into(), path));
+            let finished = guest.exec(&command);
+            assert_eq!(
+                (
+                    finished.code,
+                    finished.stdout_text(),
+                    finished.stderr_text()
+                ),
+                (0, "hi".to_owned(), String::new()),
+                "{:?}",
+                guest.shell
+            );
+        }
+    }
+}
+
+#[test]
 fn c4_all_byte_values_come_back_on_both_streams() {
     let bytes: Vec<u8> = (0..256_000_u32).map(|number| number as u8).collect();
     for guest in Guest::each() {
