@@ -80,7 +80,7 @@ test("a traced connection tells of every request and operation, tied to each oth
     ends.map((end) => [end.operation, end.operationId, end.route]),
     [
       ["exec", reference.operationId, "/v1/devboxes/{id}/execute"],
-      ["inspect", undefined, "/v1/devboxes/{id}"],
+      ["sandbox_inspect", undefined, "/v1/devboxes/{id}"],
     ],
   );
 });
@@ -99,7 +99,7 @@ test("retries, reconnects and failures are told, with their reasons", async (t) 
   const [retry] = of(records, "retry");
   assert.deepEqual(
     [retry.reason, retry.attempt, retry.operation, retry.route],
-    ["status 503", 1, "inspect", "/v1/devboxes/{id}"],
+    ["status 503", 1, "sandbox_inspect", "/v1/devboxes/{id}"],
   );
   assert.ok(retry.delayMs > 50);
   assert.deepEqual(
@@ -152,7 +152,7 @@ test("channels are heard from the next call after a subscription, and no longer 
   unsubscribe("beachside.request.end", listener);
   await client.sandboxes.list();
   await settled();
-  assert.deepEqual(heard, [["beachside.request.end", "sandboxes_list"]]);
+  assert.deepEqual(heard, [["beachside.request.end", "sandbox_list"]]);
   assert.equal(channel("beachside.request.end").hasSubscribers, false);
 });
 

@@ -79,7 +79,7 @@ test("wrong create options are refused by name before any request", async (t) =>
     [{ enviroment: {} }, /unknown key "enviroment"/],
     [{ lifecycle: { lifetime: 1 } }, /lifecycle has an unknown key "lifetime"; .*lifetimeSeconds/],
     [{ lifecycle: { lifetimeSeconds: "900" } }, /lifetimeSeconds must be a whole number/],
-    [{ lifecycle: 900 }, /lifecycle must be a plain object/],
+    [{ lifecycle: 900 }, /lifecycle must be \{ lifetimeSeconds \}/],
     [{ network: "open" }, /network must be "blocked", "internet" or/],
     [{ network: { allow: "x" } }, /network\.allow must be an array/],
     [{ labels: { a: 1 } }, /labels\.a must be a string/],

@@ -459,12 +459,12 @@ mod tests {
     #[test]
     fn an_error_displays_its_sentence_and_debugs_its_kind_operation_and_resource() {
         let error = Error::not_found("sandbox", "dbx_1")
-            .during("inspect")
+            .during("sandbox_inspect")
             .with_answer(404, Some("req-1".into()), None);
         assert_eq!(error.to_string(), r#"sandbox "dbx_1" does not exist"#);
         assert_eq!(
             format!("{error:?}"),
-            "Error { code: NotFound, operation: \"inspect\", \
+            "Error { code: NotFound, operation: \"sandbox_inspect\", \
              message: \"sandbox \\\"dbx_1\\\" does not exist\", \
              resource: Resource { kind: \"sandbox\", id: \"dbx_1\" }, status: 404, .. }"
         );

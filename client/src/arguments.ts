@@ -7,6 +7,7 @@
  */
 
 import { BeachsideError } from "./errors.js";
+import { otherWay, recordInstead } from "./habits.js";
 import type { StoragePolicy } from "./references.js";
 
 /** The error for a call that is wrong in itself. */
@@ -35,17 +36,30 @@ export function optionsOf<Key extends string>(
   keys: readonly Key[],
 ): { readonly [K in Key]?: unknown } {
   if (value === undefined) return {};
-  if (!isRecord(value)) throw invalid(`${call}: options must be a plain object.`);
-  knownKeys(`${call}: options`, value, keys);
+  if (!isRecord(value)) {
+    const instead = recordInstead(call);
+    const hint = instead === undefined ? "." : `; ${instead}`;
+    throw invalid(`${call}: options must be a plain object, not ${typeOf(value)}${hint}`);
+  }
+  knownKeys(`${call}: options`, value, keys, call);
   return value as { [K in Key]?: unknown };
 }
 
-/** Refuses a key that is not in the list, and names the nearest one that is. */
-export function knownKeys(what: string, value: object, keys: readonly string[]): void {
+/**
+ * Refuses a key that is not in the list, and names what does the same here, or
+ * the nearest one that is. `call` is the one whose options they are.
+ */
+export function knownKeys(
+  what: string,
+  value: object,
+  keys: readonly string[],
+  call?: string,
+): void {
   for (const key of Object.keys(value)) {
     if (keys.includes(key)) continue;
     const near = nearest(key, keys);
-    const hint = near === undefined ? `known are ${keys.join(", ")}` : `did you mean "${near}"?`;
+    const nearby = near === undefined ? `known are ${keys.join(", ")}` : `did you mean "${near}"?`;
+    const hint = otherWay(call, key, keys) ?? nearby;
     throw invalid(`${what} has an unknown key ${quote(key)}; ${hint}`);
   }
 }
@@ -95,9 +109,11 @@ export function number(
     readonly moreThan?: number;
     readonly max: number;
     readonly integer?: boolean;
+    /** How to write it, for the message. */
+    readonly hint?: string;
   },
 ): number {
-  const { min, moreThan, max, integer = true } = range;
+  const { min, moreThan, max, integer = true, hint } = range;
   const fits =
     typeof value === "number" &&
     (integer ? Number.isInteger(value) : Number.isFinite(value)) &&
@@ -107,8 +123,9 @@ export function number(
   if (fits) return value;
   const low = moreThan === undefined ? `from ${min ?? 0}` : `more than ${moreThan}`;
   const given = typeof value === "number" ? String(value) : typeOf(value);
+  const example = hint === undefined ? "" : `; ${hint}`;
   throw invalid(
-    `${what} must be ${integer ? "a whole number" : "a number"} ${low} to ${max}, not ${given}.`,
+    `${what} must be ${integer ? "a whole number" : "a number"} ${low} to ${max}, not ${given}${example || "."}`,
   );
 }
 
@@ -136,7 +153,9 @@ export function signalOf(value: unknown): AbortSignal | undefined {
   ) {
     return value as AbortSignal;
   }
-  throw invalid(`signal must be an AbortSignal, not ${typeOf(value)}.`);
+  const isController = typeof (value as Partial<AbortController> | null)?.signal === "object";
+  const hint = isController ? "; pass controller.signal" : ".";
+  throw invalid(`signal must be an AbortSignal, not ${typeOf(value)}${hint}`);
 }
 
 /**
@@ -162,7 +181,9 @@ export function bytesOf(what: string, value: unknown, onSubmit: unknown): Uint8A
  */
 export function environment(value: unknown): Readonly<Record<string, string>> | undefined {
   if (value === undefined) return undefined;
-  if (!isRecord(value)) throw invalid("env must be a plain object of strings.");
+  if (!isRecord(value)) {
+    throw invalid(`env must be a plain object of strings, not ${typeOf(value)}.`);
+  }
   const entries = Object.entries(value).filter(([, each]) => each !== undefined);
   if (entries.length === 0) return undefined;
   for (const [name, each] of entries) {
@@ -209,9 +230,12 @@ export function quote(value: string): string {
   return JSON.stringify(value.length > 64 ? `${value.slice(0, 64)}…` : value);
 }
 
-function typeOf(value: unknown): string {
-  if (value === null) return "null";
-  return Array.isArray(value) ? "an array" : typeof value;
+/** What a value is, in words, without the value: it may be a secret. */
+export function typeOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (typeof value === "boolean") return String(value);
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 function isWellFormed(value: string): boolean {

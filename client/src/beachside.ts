@@ -117,6 +117,9 @@ async function connect(
 }
 
 function connectArguments(target: unknown, options: unknown) {
+  if (typeof target === "function") {
+    throw invalid("connect: it was given a function that makes adapters; call it.");
+  }
   const bare = isAdapter(target);
   if (!bare && options !== undefined) {
     throw invalid("connect: give cleanup, signal and trace beside adapter, in the one object.");
@@ -132,6 +135,9 @@ function connectArguments(target: unknown, options: unknown) {
         "trace",
       ]);
   const { adapter } = given;
+  if (typeof adapter === "function") {
+    throw invalid("connect: adapter is a function that makes adapters; call it.");
+  }
   if (!isAdapter(adapter)) {
     throw invalid(
       "connect: adapter is missing, or is not an adapter (it has no connect function).",

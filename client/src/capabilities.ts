@@ -7,6 +7,7 @@
  * anything is sent, so the two cannot drift apart.
  */
 
+import type { OperationName } from "./calls.js";
 import { type UnmetRequirement, UnsupportedFeatureError } from "./errors.js";
 import type { Preserve } from "./preserve.js";
 
@@ -175,7 +176,7 @@ export function behaviorOf<Value>(leaf: Capability<Value>): Value | undefined {
 /** The error for a feature that is missing, with the reason that `capabilities()` gives. */
 export function unsupported(
   provider: string,
-  operation: string,
+  operation: OperationName,
   feature: string,
   reason: string,
 ): UnsupportedFeatureError {
@@ -190,7 +191,7 @@ export function unsupported(
 /** One error for all requirements that cannot be met. */
 export function refuseUnmet(
   provider: string,
-  operation: string,
+  operation: OperationName,
   feature: string,
   unmet: readonly UnmetRequirement[],
 ): void {

@@ -41,7 +41,9 @@ export async function withSandbox<T>(
 ): Promise<T> {
   connection.checked("sandbox_with", () => {
     if (typeof use !== "function")
-      throw invalid("sandboxes.with: the second argument must be a function.");
+      throw invalid(
+        "sandboxes.with: the second argument must be a function; the first are the sandbox's options, {} for none.",
+      );
   });
   let sandbox: SandboxHandle;
   try {

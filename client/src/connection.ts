@@ -8,6 +8,7 @@
 
 import type { AdapterConnection, Call, Markers } from "./adapter.js";
 import { optionsOf, signalOf } from "./arguments.js";
+import { CALLS, type OperationName } from "./calls.js";
 import {
   type Capabilities,
   type Capability,
@@ -52,6 +53,7 @@ export class Connection {
   readonly tracer: Tracer;
   readonly #created = new Map<string, Ownership>();
   readonly #refusals = new Map<string, BeachsideError>();
+  readonly #completed = new WeakSet<BeachsideError>();
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -73,7 +75,7 @@ export class Connection {
    * Checks a call's arguments: refuses it on a closed connection, and completes
    * the error that `build` fails with.
    */
-  checked<T>(operation: string, build: () => T): T {
+  checked<T>(operation: OperationName, build: () => T): T {
     try {
       this.refuseClosed();
       return build();
@@ -84,7 +86,7 @@ export class Connection {
 
   /** Runs a call that changes nothing. `keys` are its options besides `signal`. */
   async read<Key extends string, T>(
-    operation: string,
+    operation: OperationName,
     options: unknown,
     keys: readonly Key[],
     run: (given: { readonly [K in Key]?: unknown }, call: Call) => Promise<T>,
@@ -93,7 +95,7 @@ export class Connection {
       this.refuseClosed();
       // So that the adapter hears of new listeners.
       void this.tracer.active;
-      const given = optionsOf<Key | "signal">(operation, options, [...keys, "signal"]);
+      const given = optionsOf<Key | "signal">(CALLS[operation], options, [...keys, "signal"]);
       const signal = signalOf(given.signal);
       if (signal?.aborted === true) throw cancelled(operation, signal);
       return await run(given, signal === undefined ? {} : { signal });
@@ -102,8 +104,11 @@ export class Connection {
     }
   }
 
-  /** Provider and operation on every error; anything that is not ours becomes `INTERNAL`. */
-  complete(error: unknown, operation: string, outcome?: Outcome): BeachsideError {
+  /**
+   * Provider and operation on every error; anything that is not ours becomes `INTERNAL`.
+   * The operation is the innermost call's, whatever step of it the adapter names.
+   */
+  complete(error: unknown, operation: OperationName, outcome?: Outcome): BeachsideError {
     const ours = isBeachsideError(error)
       ? error
       : new BeachsideError("The adapter failed in a way that it should not.", {
@@ -112,9 +117,10 @@ export class Connection {
         });
     enrich(ours, {
       provider: ours.provider ?? this.provider,
-      operation: ours.operation ?? operation,
+      operation: this.#completed.has(ours) ? ours.operation : operation,
       ...(outcome === undefined ? {} : { outcome }),
     });
+    this.#completed.add(ours);
     return enrich(ours, { suggestion: ours.suggestion ?? suggestionFor(ours) });
   }
 
@@ -138,7 +144,7 @@ export class Connection {
   }
 
   /** The leaf of a feature, which must be supported (or unknown, for the adapter to decide). */
-  require<Value = unknown>(operation: string, feature: Feature): Capability<Value> {
+  require<Value = unknown>(operation: OperationName, feature: Feature): Capability<Value> {
     const leaf = this.capability<Value>(feature);
     if (leaf.status === "unsupported") {
       throw unsupported(this.provider, operation, feature, leaf.reason);
@@ -147,7 +153,7 @@ export class Connection {
   }
 
   /** Refuses something that this client has no call for, with the adapter's reason where it has one. */
-  refuse(operation: string, feature: Feature): never {
+  refuse(operation: OperationName, feature: Feature): never {
     const leaf = this.capability(feature);
     const reason = leaf.status === "supported" ? "This client has no call for it." : leaf.reason;
     throw unsupported(this.provider, operation, feature, reason);
@@ -252,7 +258,7 @@ export function adapterOutcome(error: BeachsideError): AdapterOutcome {
 
 /** The error for a signal that aborted. */
 export function cancelled(
-  operation: string,
+  operation: OperationName,
   signal: AbortSignal,
   outcome?: Outcome,
 ): BeachsideError {

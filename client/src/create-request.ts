@@ -11,7 +11,9 @@ import {
   number,
   optional,
   text,
+  typeOf,
 } from "./arguments.js";
+import type { OperationName } from "./calls.js";
 import { type Feature, unsupported } from "./capabilities.js";
 import type { Connection } from "./connection.js";
 import { type MountDescriptor, mountRecords, mountsOf, readyVolumes } from "./mounts.js";
@@ -46,7 +48,7 @@ type Given = {
 /** Checks the options of a new sandbox; what is empty counts as omitted. */
 export function newSandboxRequest(
   connection: Connection,
-  operation: string,
+  operation: OperationName,
   given: Given,
 ): Request {
   return {
@@ -62,7 +64,7 @@ export function newSandboxRequest(
 /** Refuses an option that the feature's leaf does not list. */
 export function acceptOptions(
   connection: Connection,
-  operation: string,
+  operation: OperationName,
   feature: Feature,
   options: readonly string[],
 ): void {
@@ -134,7 +136,7 @@ function sendCreate(
   );
 }
 
-function networkOf(connection: Connection, operation: string, value: unknown): NetworkSpec {
+function networkOf(connection: Connection, operation: OperationName, value: unknown): NetworkSpec {
   const network = networkSpec(value);
   const kind = typeof network === "string" ? network : "allow";
   connection.require(operation, `network.${kind}`);
@@ -143,7 +145,10 @@ function networkOf(connection: Connection, operation: string, value: unknown): N
 
 function networkSpec(value: unknown): NetworkSpec {
   if (value === "blocked" || value === "internet") return value;
-  if (!isRecord(value)) throw invalid('network must be "blocked", "internet" or { allow: [...] }.');
+  if (!isRecord(value)) {
+    const given = typeof value === "string" ? "another string" : typeOf(value);
+    throw invalid(`network must be "blocked", "internet" or { allow: [...] }, not ${given}.`);
+  }
   knownKeys("network", value, ["allow"]);
   if (!Array.isArray(value["allow"])) throw invalid("network.allow must be an array of strings.");
   return { allow: value["allow"].map((host, index) => text(`network.allow[${index}]`, host)) };
@@ -151,7 +156,9 @@ function networkSpec(value: unknown): NetworkSpec {
 
 /** An empty life cycle counts as omitted. The range is the adapter's to check. */
 function lifecycleOf(value: unknown): { lifetimeSeconds: number } | undefined {
-  if (!isRecord(value)) throw invalid("lifecycle must be a plain object.");
+  if (!isRecord(value)) {
+    throw invalid(`lifecycle must be { lifetimeSeconds }, not ${typeOf(value)}.`);
+  }
   knownKeys("lifecycle", value, ["lifetimeSeconds"]);
   if (value["lifetimeSeconds"] === undefined) return undefined;
   return {

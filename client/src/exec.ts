@@ -11,6 +11,7 @@ import {
   optional,
   optionsOf,
   text,
+  typeOf,
 } from "./arguments.js";
 import type { Connection } from "./connection.js";
 import { BeachsideError } from "./errors.js";
@@ -69,7 +70,7 @@ export function commandOf(value: unknown): Command {
   if (typeof value === "string") return text("command", value);
   if (!Array.isArray(value)) {
     throw invalid(
-      "command must be an array (a program with its arguments) or a string (shell text).",
+      `command must be an array (a program with its arguments) or a string (shell text), not ${typeOf(value)}.`,
     );
   }
   if (value.length === 0) throw invalid("command must not be an empty array.");

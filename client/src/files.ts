@@ -66,7 +66,9 @@ export async function writeFile(
       sandboxId: sandbox.id,
       path: text("path", path),
       content: bytesOf("content", content, checked.onSubmit),
-      ...optional("mode", checked.mode, (mode) => number("mode", mode, { min: 0, max: 0o7777 })),
+      ...optional("mode", checked.mode, (mode) =>
+        number("mode", mode, { min: 0, max: 0o7777, hint: "write 0o755" }),
+      ),
     };
     if (!flag("overwrite", checked.overwrite)) connection.refuse("file_write", "files.writeNew");
     connection.require("file_write", "files.write");

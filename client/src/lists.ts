@@ -5,6 +5,7 @@
 
 import type { Call, Page, PageRequest } from "./adapter.js";
 import { isRecord, number, text } from "./arguments.js";
+import type { OperationName } from "./calls.js";
 import { type Connection, cancelled } from "./connection.js";
 import { BeachsideError } from "./errors.js";
 import type { CallOptions } from "./operations.js";
@@ -119,7 +120,7 @@ interface Source<Item> {
 
 /** How to read one kind of list. */
 export interface Listing<Record, Item, Key extends string> {
-  readonly operation: string;
+  readonly operation: OperationName;
   /** Options besides `limit`, `cursor` and `signal`. */
   readonly keys: readonly Key[];
   load(

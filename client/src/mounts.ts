@@ -5,6 +5,7 @@
 
 import type { MountSpec } from "./adapter.js";
 import { flag, invalid, isRecord, knownKeys, optional, quote, text } from "./arguments.js";
+import type { OperationName } from "./calls.js";
 import { behaviorOf, type MountBehavior, unsupported } from "./capabilities.js";
 import type { Connection } from "./connection.js";
 import { BeachsideError } from "./errors.js";
@@ -49,7 +50,7 @@ export function mountDescriptor(volume: VolumeReference, path: unknown, options:
  */
 export function mountsOf(
   connection: Connection,
-  operation: string,
+  operation: OperationName,
   value: unknown,
 ): readonly MountSpec[] | undefined {
   if (value === undefined) return undefined;
@@ -181,7 +182,7 @@ function disjoint(specs: readonly MountSpec[]): void {
 
 function fits(
   connection: Connection,
-  operation: string,
+  operation: OperationName,
   spec: MountSpec,
   behavior: MountBehavior | undefined,
 ): void {

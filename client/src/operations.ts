@@ -10,6 +10,7 @@
 
 import type { Call, Markers } from "./adapter.js";
 import { callback, optionsOf, signalOf } from "./arguments.js";
+import type { OperationName } from "./calls.js";
 import { adapterOutcome, type Connection, cancelled } from "./connection.js";
 import {
   type BeachsideError,
@@ -84,6 +85,8 @@ export interface Operation<Result> {
 /** How to run one mutation. `First` is the provider's first answer. */
 export interface Mutation<First, Result> {
   readonly kind: OperationKind;
+  /** The call, where several are of one kind; `kind` when omitted. */
+  readonly name?: OperationName;
   /** What it acts on. */
   readonly target?: ResourceReference;
   readonly options: { readonly signal?: unknown; readonly onSubmit?: unknown };
@@ -141,8 +144,8 @@ async function begin<First, Result>(
   mutation: Mutation<First, Result>,
   cancellable: boolean,
 ) {
-  const { kind, options } = mutation;
-  const { signal, onSubmit } = connection.checked(kind, () => ({
+  const { kind, name = kind, options } = mutation;
+  const { signal, onSubmit } = connection.checked(name, () => ({
     signal: signalOf(options.signal),
     onSubmit: callback<(reference: OperationReference) => unknown>("onSubmit", options.onSubmit),
   }));
@@ -185,24 +188,24 @@ class Submission<First, Result> {
 
   /** Nothing was sent so far: a stopped call must not send anything later. */
   refuseStopped(signal: AbortSignal | undefined): void {
-    const { kind } = this.#mutation;
+    const { kind, name = kind } = this.#mutation;
     const unsent: Outcome = { kind, submitted: false, operation: this.reference };
     try {
-      if (signal?.aborted === true) throw cancelled(kind, signal, unsent);
+      if (signal?.aborted === true) throw cancelled(name, signal, unsent);
       this.#connection.refuseClosed();
     } catch (error) {
-      throw this.#connection.complete(error, kind, unsent);
+      throw this.#connection.complete(error, name, unsent);
     }
   }
 
   /** Waits under a signal of its own: the caller's, for this wait only. */
   async wait(sent: Promise<First>, options: CallOptions | undefined): Promise<Result> {
-    const { kind } = this.#mutation;
+    const { kind, name = kind } = this.#mutation;
     let signal: AbortSignal | undefined;
     try {
       signal = signalOf(optionsOf("wait", options, ["signal"]).signal);
     } catch (error) {
-      throw this.#connection.complete(error, kind);
+      throw this.#connection.complete(error, name);
     }
     if (this.#result !== undefined) return this.#result.value;
     try {
@@ -268,7 +271,8 @@ class Submission<First, Result> {
 
   #stopped(signal: AbortSignal): BeachsideError {
     const outcome = { ...this.#base(), submitted: true, ...this.#known };
-    return cancelled(this.#mutation.kind, signal, outcome);
+    const { kind, name = kind } = this.#mutation;
+    return cancelled(name, signal, outcome);
   }
 
   async send(signal: AbortSignal | undefined): Promise<First> {
@@ -302,7 +306,7 @@ class Submission<First, Result> {
 
   /** Completes the error with everything known: what it says itself wins over what was known before. */
   #explain(error: unknown): BeachsideError {
-    const { kind } = this.#mutation;
+    const { kind, name = kind } = this.#mutation;
     if (!isBeachsideError(error) || error.outcome?.operation === undefined) {
       const sent = this.#sentBefore(error);
       const outcome = {
@@ -311,9 +315,9 @@ class Submission<First, Result> {
         ...this.#known,
         ...(isBeachsideError(error) ? this.#named(error) : {}),
       };
-      return this.#connection.complete(error, kind, outcome);
+      return this.#connection.complete(error, name, outcome);
     }
-    return this.#connection.complete(error, kind);
+    return this.#connection.complete(error, name);
   }
 
   /** What the stage and the code say by themselves; the adapter's own word comes on top. */

@@ -226,6 +226,7 @@ export class ProcessHandle {
     });
     await perform(this.#connection, {
       kind: "process_terminate",
+      name: "process_kill",
       target: this.reference,
       options: given,
       send: (_markers, call) => this.#process.kill(call),

@@ -66,7 +66,9 @@ export function validateResourceReference(json: unknown): ResourceReference {
 export function validateOperationReference(json: unknown): OperationReference {
   const fields = referenceFields(json);
   if (fields["kind"] !== "operation") {
-    throw invalid(`reference.kind must be "operation", not ${shown(fields["kind"])}.`);
+    throw invalid(
+      `reference.kind must be "operation", not ${shown(fields["kind"])}; onSubmit and error.outcome.operation give one.`,
+    );
   }
   exactFields("reference", fields, OPERATION_FIELDS, ["target"]);
   common("reference", fields);
@@ -100,9 +102,15 @@ export function frozenCopy<T>(json: T): T {
 
 function referenceFields(json: unknown): Fields {
   if (typeof json === "string") {
-    throw invalid("A reference is an object; parse saved text with JSON.parse() first.");
+    throw invalid(
+      "A reference is an object, as handle.reference is: parse saved text with JSON.parse() first; an id alone does not do.",
+    );
   }
-  if (!isRecord(json)) throw invalid("A reference must be a plain object.");
+  if (!isRecord(json)) {
+    const isHandle = isRecord((json as { reference?: unknown } | null)?.reference);
+    const hint = isHandle ? "; this is a handle, pass its reference" : "";
+    throw invalid(`A reference must be a plain object${hint}.`);
+  }
   return json;
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { optional, optionsOf, storagePolicy } from "./arguments.js";
+import type { OperationName } from "./calls.js";
 import {
   type CaptureResult,
   type CheckSnapshotOptions,
@@ -247,7 +248,7 @@ export class SandboxHandle {
   }
 
   #refuse(
-    operation: string,
+    operation: OperationName,
     feature: "sandboxes.renew" | "sandboxes.terminal" | "sandboxes.fork",
   ): never {
     return this.#connection.checked(operation, () => this.#connection.refuse(operation, feature));

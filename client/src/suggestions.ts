@@ -19,11 +19,13 @@ const BY_CODE: { readonly [Code in ErrorCode]?: string } = {
 
 /** The suggestion for an error; `undefined` where its message says all. */
 export function suggestionFor(error: BeachsideError): string | undefined {
-  const { code, resource, retryAfterSeconds, outcome } = error;
+  const { code, resource, reason, retryAfterSeconds, outcome } = error;
   if (code === "RATE_LIMITED" && retryAfterSeconds !== undefined) {
     return `Wait ${retryAfterSeconds} seconds before the next call, and make fewer at a time.`;
   }
   if (code === "NOT_RUNNING" && resource?.kind === "sandbox") {
+    if (reason === "suspended") return "resume() starts it again; its disk is as it was.";
+    if (reason === "ended") return "Make another, or restore a snapshot of it.";
     return "inspect() says how the sandbox is; one that is suspended starts with resume().";
   }
   if (code === "UNAVAILABLE" && outcome?.submitted !== true) {

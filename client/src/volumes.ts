@@ -2,6 +2,7 @@
 
 import type { AdapterVolumes, VolumeRecord } from "./adapter-volumes.js";
 import { invalid, optionsOf, text } from "./arguments.js";
+import type { OperationName } from "./calls.js";
 import type { Feature } from "./capabilities.js";
 import type { Connection } from "./connection.js";
 import { BeachsideError } from "./errors.js";
@@ -193,7 +194,7 @@ export class VolumeHandle {
 /** The adapter's volumes, which its capabilities must have announced. */
 export function adapterVolumes(
   connection: Connection,
-  operation: string,
+  operation: OperationName,
   feature: Feature,
 ): AdapterVolumes {
   connection.require(operation, feature);

@@ -181,12 +181,13 @@ async function asked<T>(command: Promise<T>, call: Call): Promise<T> {
     if (error.code === "CANCELLED" && call.signal !== undefined) {
       throw cancelled(OPERATION, call.signal);
     }
-    const { message, cause, status, requestId, retryAfterSeconds, attempts, resource } = error;
+    const { message, cause, reason, status, requestId, retryAfterSeconds, attempts, resource } =
+      error;
     const code = error.code === "OUTCOME_UNKNOWN" ? "UNAVAILABLE" : error.code;
     throw new BeachsideError(message, {
       code,
       ...(cause === undefined ? {} : { cause }),
-      ...{ status, requestId, retryAfterSeconds, attempts, resource },
+      ...{ reason, status, requestId, retryAfterSeconds, attempts, resource },
     });
   }
 }

@@ -12,7 +12,7 @@ impl Connection {
     /// # Errors
     /// `NOT_FOUND` for an id that the account does not have.
     pub async fn inspect_sandbox(&self, sandbox_id: &str, call: &Call) -> Result<SandboxRecord> {
-        self.view("inspect", sandbox_id, call)
+        self.view("sandbox_inspect", sandbox_id, call)
             .await
             .map(|view| self.record(view))
     }

@@ -27,7 +27,7 @@ impl Connection {
         request: &ListSandboxesRequest,
         call: &Call,
     ) -> Result<Page<SandboxRecord>> {
-        const OPERATION: &str = "sandboxes_list";
+        const OPERATION: &str = "sandbox_list";
         let state = request.state;
         let from = Cursor::given(request.cursor.as_deref(), LIST, state, OPERATION)?;
         let limit = request.limit.clamp(1, MAX_LIMIT);
@@ -72,7 +72,7 @@ impl Connection {
         request: &FindRequest,
         call: &Call,
     ) -> Result<FindResult<SandboxRecord>> {
-        const OPERATION: &str = "sandboxes_find";
+        const OPERATION: &str = "sandbox_find";
         let listing = Listing {
             fetch: |after: Option<String>| async move {
                 self.devbox_page(OPERATION, SEARCH_PAGE, after.as_deref(), None, call)

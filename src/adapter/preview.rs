@@ -11,7 +11,7 @@ use crate::error::{Code, Error, Result};
 /// What a request to a protected preview must carry (certain: the official TypeScript client).
 const HEADER: &str = "X-Runloop-Tunnel-Authorization";
 
-const OPERATION: &str = "preview";
+const OPERATION: &str = "preview_open";
 
 impl Connection {
     /// How to open this port. Reads the Devbox, because a tunnel's key may

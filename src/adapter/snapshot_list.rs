@@ -27,7 +27,7 @@ impl Connection {
         request: &ListSnapshotsRequest,
         call: &Call,
     ) -> Result<Page<SnapshotRecord>> {
-        const OPERATION: &str = "snapshots_list";
+        const OPERATION: &str = "snapshot_list";
         let from = Cursor::given(request.cursor.as_deref(), LIST, None, OPERATION)?;
         let limit = request.limit.clamp(1, MAX_LIMIT);
         let listing = Listing {
@@ -58,7 +58,7 @@ impl Connection {
         request: &FindRequest,
         call: &Call,
     ) -> Result<FindResult<SnapshotRecord>> {
-        const OPERATION: &str = "snapshots_find";
+        const OPERATION: &str = "snapshot_find";
         let filter = Some((sandbox_view::OPERATION, request.markers.operation.as_str()));
         let listing = Listing {
             fetch: |after: Option<String>| async move {

@@ -15,7 +15,7 @@ impl Connection {
     pub async fn suspend_sandbox(&self, sandbox_id: &str, call: &Call) -> Result<Transition> {
         let request = devboxes::suspend(sandbox_id);
         self.transition(
-            "suspend",
+            "sandbox_suspend",
             request,
             sandbox_id,
             SandboxState::Suspended,
@@ -31,8 +31,14 @@ impl Connection {
     /// As [`suspend_sandbox`](Self::suspend_sandbox).
     pub async fn resume_sandbox(&self, sandbox_id: &str, call: &Call) -> Result<Transition> {
         let request = devboxes::resume(sandbox_id);
-        self.transition("resume", request, sandbox_id, SandboxState::Running, call)
-            .await
+        self.transition(
+            "sandbox_resume",
+            request,
+            sandbox_id,
+            SandboxState::Running,
+            call,
+        )
+        .await
     }
 
     async fn transition(
@@ -84,15 +90,22 @@ impl Connection {
     }
 }
 
-/// The error of a call that needs a running sandbox.
+/// The error of a call that needs a running sandbox; its reason is `suspended` or `ended`, where
+/// that is known.
 pub(super) fn not_running(sandbox_id: &str, provider_state: &str) -> Error {
-    let advice = match sandbox_view::state(provider_state) {
-        SandboxState::Suspended => "; resume it first",
-        SandboxState::Failed | SandboxState::Destroyed => "; it cannot be started again",
-        _ => "",
+    let (advice, reason) = match sandbox_view::state(provider_state) {
+        SandboxState::Suspended => ("; resume it first", Some("suspended")),
+        SandboxState::Failed | SandboxState::Destroyed => {
+            ("; it cannot be started again", Some("ended"))
+        }
+        _ => ("", None),
     };
     let message = format!("sandbox {sandbox_id:?} is not running: it is {provider_state}{advice}");
-    Error::new(Code::NotRunning, message).with_resource("sandbox", sandbox_id)
+    let error = Error::new(Code::NotRunning, message).with_resource("sandbox", sandbox_id);
+    match reason {
+        Some(reason) => error.with_reason(reason),
+        None => error,
+    }
 }
 
 #[cfg(test)]
@@ -142,7 +155,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             (error.code(), error.operation()),
-            (Code::NotRunning, "resume")
+            (Code::NotRunning, "sandbox_resume")
         );
     }
 

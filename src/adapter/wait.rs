@@ -154,6 +154,7 @@ impl Wait<'_> {
             code,
             format!("sandbox {:?} ended in {status}{shown}", self.id),
         )
+        .with_reason("ended")
     }
 
     fn not_suspended(&self) -> Error {

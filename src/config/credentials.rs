@@ -6,7 +6,7 @@ use http::HeaderValue;
 use serde_json::Value;
 
 use super::base_url::{self, BaseUrl};
-use super::fields::Fields;
+use super::fields::{CREDENTIALS, Fields};
 use crate::error::{Error, Result};
 
 /// `credentials`. `Debug` shows no key.
@@ -36,7 +36,7 @@ impl Credentials {
         value: Option<&Value>,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self> {
-        let fields = Fields::of("credentials", value, &["apiKey", "baseUrl", "tunnelDomain"])?;
+        let fields = Fields::of("credentials", value, &CREDENTIALS)?;
         let api_key = fields.text("apiKey")?.ok_or_else(|| {
             Error::invalid_argument(
                 "credentials.apiKey is missing; pass a key of the Runloop dashboard, \

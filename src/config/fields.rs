@@ -20,7 +20,7 @@ impl<'a> Fields<'a> {
         let object = match value {
             None => None,
             Some(Value::Object(object)) => Some(object),
-            Some(other) => return Err(wrong_type(path, "an object", other)),
+            Some(other) => return Err(not_an_object(path, other)),
         };
         for key in object.into_iter().flat_map(Map::keys) {
             if !known.contains(&key.as_str()) {
@@ -88,7 +88,7 @@ fn as_u32(number: f64) -> u32 {
 }
 
 /// Numbers and booleans are shown, because they help; text is not, because it may be a key.
-fn wrong_type(path: &str, expected: &str, found: &Value) -> Error {
+pub(super) fn wrong_type(path: &str, expected: &str, found: &Value) -> Error {
     let found = match found {
         Value::Null => "null (or a number that is not finite)".to_owned(),
         Value::Bool(value) => value.to_string(),
@@ -97,13 +97,79 @@ fn wrong_type(path: &str, expected: &str, found: &Value) -> Error {
         Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),
     };
-    let found = match (expected, found.as_str()) {
-        (expected, "another string") if expected != "a string" && !expected.contains('"') => {
-            "a string".to_owned()
-        }
+    // Where strings are expected, it is another one.
+    let found = match found.as_str() {
+        "another string" if !expected.starts_with('"') => "a string".to_owned(),
         _ => found,
     };
     Error::invalid_argument(format!("{path} must be {expected}, not {found}"))
+}
+
+/// What does not stand in `config`, where people put it.
+pub(super) const CREDENTIALS: [&str; 3] = ["apiKey", "baseUrl", "tunnelDomain"];
+
+/// Our keys, and the names that the same thing has in other libraries, in lower case and without `_`.
+const OTHER_NAMES: &[(&str, &[&str])] = &[
+    (
+        "apiKey",
+        &["apikey", "bearertoken", "token", "accesstoken", "key"],
+    ),
+    ("baseUrl", &["baseurl", "apiurl", "endpoint", "url", "host"]),
+    (
+        "image",
+        &[
+            "template",
+            "templateid",
+            "blueprint",
+            "blueprintid",
+            "blueprintname",
+        ],
+    ),
+    ("vcpus", &["cpu", "cpus", "cores"]),
+    (
+        "memoryMiB",
+        &["memory", "memorymb", "memorygb", "memorygib", "ram"],
+    ),
+    (
+        "lifetimeSeconds",
+        &[
+            "timeout",
+            "timeoutms",
+            "lifetime",
+            "ttl",
+            "keepalivetimeseconds",
+            "duration",
+        ],
+    ),
+    (
+        "idleSeconds",
+        &[
+            "idle",
+            "idletimeout",
+            "idletimeseconds",
+            "sleepafter",
+            "autostopinterval",
+        ],
+    ),
+];
+
+/// What to write where something else than an object stands.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("credentials", "{ apiKey }"),
+    ("config.resources", "{ vcpus: 2, memoryMiB: 4096 }"),
+    ("config.lifecycle", "{ lifetimeSeconds: 900 }"),
+    ("config.preview", "{ access: \"public\" }"),
+    ("config.snapshots", "{ preserve: \"filesystem\" }"),
+    ("config.timeouts", "{ startSeconds: 600 }"),
+];
+
+fn not_an_object(path: &str, found: &Value) -> Error {
+    let example = EXAMPLES.iter().find(|(name, _)| *name == path);
+    let expected = example.map_or_else(
+        || "an object".to_owned(),
+        |(_, example)| format!("an object such as {example}"),
+    );
+    wrong_type(path, &expected, found)
 }
 
 fn unknown_key(path: &str, key: &str, known: &[&'static str]) -> Error {
@@ -112,6 +178,17 @@ fn unknown_key(path: &str, key: &str, known: &[&'static str]) -> Error {
     } else {
         key
     };
+    let plain = key.to_lowercase().replace(['_', '-'], "");
+    let same = OTHER_NAMES
+        .iter()
+        .find(|(ours, theirs)| known.contains(ours) && theirs.contains(&plain.as_str()))
+        .map(|(ours, _)| *ours);
+    let credential = CREDENTIALS.iter().find(|ours| {
+        let called = OTHER_NAMES.iter().find(|(name, _)| name == *ours);
+        path == "config"
+            && (plain == ours.to_lowercase()
+                || called.is_some_and(|(_, theirs)| theirs.contains(&plain.as_str())))
+    });
     let nearest = known
         .iter()
         .map(|candidate| {
@@ -121,8 +198,17 @@ fn unknown_key(path: &str, key: &str, known: &[&'static str]) -> Error {
             )
         })
         .min_by_key(|(distance, _)| *distance);
-    let hint = match nearest {
-        Some((distance, candidate)) if distance <= 3 && distance < candidate.len() => {
+    let hint = match (same, credential, nearest) {
+        (Some(ours), _, _) => format!("did you mean {ours:?}?"),
+        (None, Some(ours), _) if ours == &key => {
+            "it stands in credentials, or beside the settings in runloop({ … })".to_owned()
+        }
+        (None, Some(ours), _) => format!(
+            "did you mean {ours:?}? It stands in credentials, or beside the settings in runloop({{ … }})"
+        ),
+        (None, None, Some((distance, candidate)))
+            if distance <= 3 && distance < candidate.len() =>
+        {
             format!("did you mean {candidate:?}?")
         }
         _ => format!("known are {}", known.join(", ")),
@@ -159,6 +245,56 @@ mod tests {
         assert!(
             error.message().ends_with("known are network, image"),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn a_key_that_is_called_otherwise_elsewhere_is_named_as_it_is_here() {
+        let hint = |path, key: &str, known: &[&'static str]| {
+            let value = json!({ key: 1 });
+            let error = Fields::of(path, Some(&value), known).err().unwrap();
+            let (_, hint) = error.message().split_once("; ").unwrap();
+            hint.to_owned()
+        };
+        let lifecycle = ["lifetimeSeconds", "idleSeconds"];
+        assert_eq!(
+            hint("config.lifecycle", "timeoutMs", &lifecycle),
+            r#"did you mean "lifetimeSeconds"?"#
+        );
+        assert_eq!(
+            hint("config.lifecycle", "idle_timeout", &lifecycle),
+            r#"did you mean "idleSeconds"?"#
+        );
+        assert_eq!(
+            hint("config.resources", "memory", &["vcpus", "memoryMiB"]),
+            r#"did you mean "memoryMiB"?"#
+        );
+        for (key, ours) in [
+            ("apikey", "apiKey"),
+            ("bearerToken", "apiKey"),
+            ("baseURL", "baseUrl"),
+        ] {
+            let hint = hint("config", key, &["network", "image"]);
+            assert!(
+                hint.starts_with(&format!("did you mean {ours:?}? It stands in credentials")),
+                "{hint}"
+            );
+        }
+        assert!(hint("config", "apiKey", &["network"]).starts_with("it stands in credentials"));
+        assert_eq!(
+            hint("config", "retries", &["network", "image"]),
+            "known are network, image"
+        );
+    }
+
+    #[test]
+    fn something_else_than_an_object_is_named_with_how_to_write_it() {
+        let error = Fields::of("config.preview", Some(&json!("public")), &["access"])
+            .err()
+            .unwrap();
+        assert_eq!(
+            error.message(),
+            r#"config.preview must be an object such as { access: "public" }, not a string"#
         );
     }
 

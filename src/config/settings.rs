@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::credentials::Credentials;
 use super::features::unsupported;
-use super::fields::Fields;
+use super::fields::{Fields, wrong_type};
 use super::sizes::{self, Size};
 use super::timeouts::Timeouts;
 use crate::error::{Error, Result};
@@ -112,7 +112,6 @@ impl Config {
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self> {
         let present = |value| Some(value).filter(|value: &&Value| !value.is_null());
-        let credentials = Credentials::parse(present(credentials), environment)?;
         let known = [
             "network",
             "image",
@@ -122,7 +121,9 @@ impl Config {
             "snapshots",
             "timeouts",
         ];
+        // First: a mistyped apiKey of runloop({ … }) stands here, and is better news than a missing one.
         let fields = Fields::of("config", present(config), &known)?;
+        let credentials = Credentials::parse(present(credentials), environment)?;
         let resources = Fields::of(
             "config.resources",
             fields.any("resources"),
@@ -157,9 +158,7 @@ pub fn parse_network(value: &Value) -> Result<Network> {
         Value::String(text) if text == "blocked" => Ok(Network::Blocked),
         Value::String(text) if text == "internet" => Ok(Network::Internet),
         Value::Object(object) if object.contains_key("allow") => Err(unsupported("network.allow")),
-        _ => Err(Error::invalid_argument(
-            "network must be \"blocked\" or \"internet\"",
-        )),
+        other => Err(wrong_type("network", "\"blocked\" or \"internet\"", other)),
     }
 }
 
@@ -183,12 +182,12 @@ fn parse_image(value: &Value) -> Result<Image> {
             (Some(Value::String(kind)), _) if kind == "build" => {
                 return Err(unsupported("images.build"));
             }
-            _ => return Err(wrong_image()),
+            _ => return Err(wrong_image(value)),
         },
-        _ => return Err(wrong_image()),
+        _ => return Err(wrong_image(value)),
     };
     if name.trim().is_empty() || name.chars().any(char::is_control) {
-        return Err(wrong_image());
+        return Err(wrong_image(value));
     }
     Ok(if name == DEFAULT_IMAGE {
         Image::Default
@@ -197,10 +196,9 @@ fn parse_image(value: &Value) -> Result<Image> {
     })
 }
 
-fn wrong_image() -> Error {
-    Error::invalid_argument(
-        "config.image must be \"runloop-default\", or the id or name of a blueprint",
-    )
+fn wrong_image(found: &Value) -> Error {
+    let expected = "\"runloop-default\", or the id or name of a blueprint";
+    wrong_type("config.image", expected, found)
 }
 
 fn parse_lifecycle(value: Option<&Value>) -> Result<Lifecycle> {
@@ -444,6 +442,20 @@ mod tests {
             refusal(json!({ "snapshots": { "preserve": "disk" } })).0,
             Code::InvalidArgument
         );
+    }
+
+    #[test]
+    fn r5_r6_a_network_that_is_none_is_named_by_its_kind_and_text_is_not_repeated() {
+        for (network, given) in [
+            (json!(true), "not true"),
+            (json!(7), "not 7"),
+            (json!("ak_s3cr3t"), "not another string"),
+            (json!([]), "not an array"),
+        ] {
+            let error = parse(json!({ "network": network })).unwrap_err();
+            let expected = format!("network must be \"blocked\" or \"internet\", {given}");
+            assert_eq!(error.message(), expected);
+        }
     }
 
     #[test]

@@ -150,7 +150,7 @@ mod tests {
 
     fn traced(request: Request, observer: &Arc<Kept>) -> Request {
         let observer: Arc<dyn Observer> = Arc::<Kept>::clone(observer);
-        let trace = Trace::new(observer, "inspect", Some("op-1".into()));
+        let trace = Trace::new(observer, "sandbox_inspect", Some("op-1".into()));
         Request {
             trace: Some(trace),
             ..request

@@ -317,7 +317,7 @@ impl Connection {
             cwd: None,
             mode: OnceLock::new(),
         };
-        let view = view(self, &target, "process_open", call).await?;
+        let view = view(self, &target, "process_get", call).await?;
         let known = ended(&view, &target)?.map_or(Exit::Unknown, Exit::Ended);
         let from = [request.stdout_offset, request.stderr_offset];
         Ok(Process::new(self.clone(), target, from, known))
