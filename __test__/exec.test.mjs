@@ -80,7 +80,10 @@ test("[E8] wrong arguments of exec are refused by name, show no value, and nothi
       /unknown key "timeout"; .*timeoutSeconds|unknown key "timeout"; known are/,
     ],
     [["true", { timeoutSecs: 1 }], /did you mean "timeoutSeconds"/],
-    [["true", { timeoutSeconds: 0 }], /timeoutSeconds must be a number more than 0 to 3600, not 0/],
+    [
+      ["true", { timeoutSeconds: 0 }],
+      /timeoutSeconds must be a number more than 0 and at most 3600, not 0/,
+    ],
     [["true", { timeoutSeconds: 3601 }], /not 3601/],
     [["true", { timeoutSeconds: Number.NaN }], /not NaN/],
     [["true", { timeoutSeconds: "1" }], /not a string/],
@@ -97,6 +100,10 @@ test("[E8] wrong arguments of exec are refused by name, show no value, and nothi
     [["true", { env: { "X;touch /tmp/p": "" } }], /env has the name/],
     [["true", { stdin: 5 }], /stdin must be a Uint8Array or a string, not a number/],
     [["true", { check: "yes" }], /check must be true or false/],
+    [
+      ["true", { signal: { aborted: false, addEventListener() {} } }],
+      /signal must be an AbortSignal/,
+    ],
     [["true", { signal: {} }], /signal must be an AbortSignal, not an object/],
     [["true", { onSubmit: "x" }], /onSubmit must be a function/],
     [["true", { onStdout: "x" }], /onStdout must be a function/],

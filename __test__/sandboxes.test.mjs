@@ -93,6 +93,60 @@ test("wrong create options are refused by name before any request", async (t) =>
   assert.deepEqual(world.calls, []);
 });
 
+test("options that throw when they are read are wrong arguments, by a rejection, and nothing is sent", async (t) => {
+  const { client, world } = await memoryClient(t);
+  const box = await client.sandboxes.create();
+  world.calls.length = 0;
+  const own = new Error("a getter of the caller's");
+  const throwing = (key) => Object.defineProperty({}, key, { enumerable: true, get: () => fail() });
+  const fail = () => {
+    throw own;
+  };
+  const { proxy: revoked, revoke } = Proxy.revocable({}, {});
+  revoke();
+  const calls = {
+    create: () => client.sandboxes.create(throwing("env")),
+    "create's variables": () => client.sandboxes.create({ env: throwing("A") }),
+    with: () => client.sandboxes.with(revoked, assert.fail),
+    list: () => client.sandboxes.list(throwing("cursor")),
+    pages: () => client.snapshots.list(revoked).pages().next(),
+    inventory: () => client.inventory(throwing("signal")),
+    get: () => client.sandboxes.get(throwing("kind")),
+    recover: () => client.recover(revoked),
+    inspect: () => box.inspect(throwing("signal")),
+    signal: () => box.inspect({ signal: throwing("aborted") }),
+    exec: () => box.exec(revoked),
+    preview: () => box.preview(revoked),
+    checkSnapshot: () => box.checkSnapshot({ requirements: throwing("preserve") }),
+    connect: () => Beachside.connect(throwing("adapter")),
+  };
+  for (const [name, call] of Object.entries(calls)) {
+    const error = await rejection((async () => call())(), name);
+    assert.equal(error.code, "INVALID_ARGUMENT", name);
+    assert.ok(error.cause === own || error.cause instanceof TypeError, name);
+  }
+  assert.deepEqual(world.calls, []);
+});
+
+test("an adapter that cannot name its capabilities is at fault itself", async (t) => {
+  const { adapter } = memoryAdapter();
+  const fault = new Error("not yet known");
+  const connect = async (input) => {
+    const connection = await adapter.connect(input);
+    connection.capabilities = () => {
+      throw fault;
+    };
+    return connection;
+  };
+  const client = await Beachside.connect({ adapter: { ...adapter, connect } });
+  t.after(() => client.close());
+  const error = await rejection(client.sandboxes.create({ network: "blocked" }));
+  assert.deepEqual(
+    [error.code, error.operation, error.cause],
+    ["INTERNAL", "sandbox_create", fault],
+  );
+});
+
 test("[V15] a saved reference reopens on a new connection of the same scope, with its ownership", async (t) => {
   const { client, world, adapter } = await memoryClient(t);
   const box = await client.sandboxes.create();
@@ -220,7 +274,25 @@ test("iterating goes through empty pages and stops at a cursor that repeats", as
     })(),
   );
   assert.equal(error.code, "PROTOCOL");
+  assert.deepEqual([error.provider, error.operation], ["memory", "sandbox_list"]);
   assert.equal(world.calls.length, 3);
+});
+
+test("a list keeps the options that it was called with, whatever becomes of the object", async (t) => {
+  const { client, world } = await memoryClient(t);
+  const page = (cursor) => ({ items: [], cursor, coverage: { complete: true } });
+  world.answer("listSandboxes", page("a"));
+  world.answer("listSandboxes", page(null));
+  const options = { limit: 1 };
+  const pages = client.sandboxes.list(options).pages();
+  options.limit = 2;
+  await pages.next();
+  options.state = "running";
+  await pages.next();
+  assert.deepEqual(
+    world.calls.map(({ request }) => request),
+    [{ limit: 1 }, { limit: 1, cursor: "a" }],
+  );
 });
 
 test("[V26] with() destroys what it made, and gives what the function gave", async (t) => {

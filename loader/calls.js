@@ -152,7 +152,8 @@ function checked(signal) {
   const looksRight =
     typeof signal === "object" &&
     typeof signal?.aborted === "boolean" &&
-    typeof signal.addEventListener === "function";
+    typeof signal.addEventListener === "function" &&
+    typeof signal.removeEventListener === "function";
   if (looksRight) return signal;
   throw invalid("signal must be an AbortSignal.");
 }

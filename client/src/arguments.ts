@@ -6,7 +6,7 @@
  * provider's own are its adapter's to check.
  */
 
-import { BeachsideError } from "./errors.js";
+import { BeachsideError, isBeachsideError } from "./errors.js";
 import { otherWay, recordInstead } from "./habits.js";
 import type { StoragePolicy } from "./references.js";
 
@@ -18,6 +18,19 @@ export function invalid(message: string, cause?: unknown): BeachsideError {
   });
 }
 
+/**
+ * Runs checks of arguments. What a getter or proxy of the caller's throws
+ * meanwhile is a call that is wrong in itself, too.
+ */
+export function readable<T>(check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (isBeachsideError(error)) throw error;
+    throw invalid("The arguments of the call could not be read.", error);
+  }
+}
+
 /** A plain record, as opposed to an array, a class instance or a primitive. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
@@ -27,8 +40,9 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * The options of a call: a plain record with known keys only. `undefined`
- * gives an empty record; a key whose value is `undefined` counts as omitted.
+ * The options of a call: a plain record with known keys only, copied, so that
+ * each is read once. `undefined` gives an empty record; a key whose value is
+ * `undefined` counts as omitted.
  */
 export function optionsOf<Key extends string>(
   call: string,
@@ -42,7 +56,7 @@ export function optionsOf<Key extends string>(
     throw invalid(`${call}: options must be a plain object, not ${typeOf(value)}${hint}`);
   }
   knownKeys(`${call}: options`, value, keys, call);
-  return value as { [K in Key]?: unknown };
+  return { ...value } as { [K in Key]?: unknown };
 }
 
 /**
@@ -121,11 +135,11 @@ export function number(
     (moreThan === undefined || value > moreThan) &&
     value <= max;
   if (fits) return value;
-  const low = moreThan === undefined ? `from ${min ?? 0}` : `more than ${moreThan}`;
+  const low = moreThan === undefined ? `from ${min ?? 0} to` : `more than ${moreThan} and at most`;
   const given = typeof value === "number" ? String(value) : typeOf(value);
   const example = hint === undefined ? "" : `; ${hint}`;
   throw invalid(
-    `${what} must be ${integer ? "a whole number" : "a number"} ${low} to ${max}, not ${given}${example || "."}`,
+    `${what} must be ${integer ? "a whole number" : "a number"} ${low} ${max}, not ${given}${example || "."}`,
   );
 }
 
@@ -149,7 +163,8 @@ export function signalOf(value: unknown): AbortSignal | undefined {
   if (
     typeof like === "object" &&
     typeof like?.aborted === "boolean" &&
-    typeof like.addEventListener === "function"
+    typeof like.addEventListener === "function" &&
+    typeof like.removeEventListener === "function"
   ) {
     return value as AbortSignal;
   }

@@ -9,12 +9,13 @@ import {
   knownKeys,
   optional,
   optionsOf,
+  readable,
   signalOf,
   storagePolicy,
 } from "./arguments.js";
 import type { Capabilities } from "./capabilities.js";
-import { Connection, cancelled, type Handles } from "./connection.js";
-import { BeachsideError, enrich, isBeachsideError } from "./errors.js";
+import { adapterError, Connection, cancelled, type Handles } from "./connection.js";
+import { enrich } from "./errors.js";
 import { inspectsAs } from "./inspection.js";
 import { type InventoryItem, inventory } from "./inventory.js";
 import type { List, ListOptions } from "./lists.js";
@@ -95,19 +96,14 @@ async function connect(
 ): Promise<BeachsideClient> {
   let provider: string | undefined;
   try {
-    const { adapter, input, storage, trace } = connectArguments(target, options);
+    const { adapter, input, storage, trace } = readable(() => connectArguments(target, options));
     provider = adapter.provider;
     const tracer = new Tracer(provider, trace);
     if (input.signal?.aborted === true) throw cancelled("connect", input.signal);
     const connection = await adapter.connect({ ...input, observer: tracer });
     return new BeachsideClient(new Connection(provider, connection, storage, HANDLES, tracer));
   } catch (error) {
-    const ours = isBeachsideError(error)
-      ? error
-      : new BeachsideError("The adapter failed in a way that it should not.", {
-          code: "INTERNAL",
-          cause: error,
-        });
+    const ours = adapterError(error);
     throw enrich(ours, {
       operation: ours.operation ?? "connect",
       provider: ours.provider ?? provider,

@@ -14,6 +14,7 @@ import {
   oneOf,
   optional,
   optionsOf,
+  readable,
 } from "./arguments.js";
 import {
   behaviorOf,
@@ -89,7 +90,7 @@ export function checkSnapshot(
   return connection.read("snapshot_check", options, CHECK_KEYS, async (given, call) => {
     const leaf = connection.capability<CaptureBehavior>("snapshots.capture");
     if (leaf.status !== "supported") return { status: leaf.status, reason: leaf.reason };
-    const unmet = unmetRequirements(behaviorOf(leaf), sandbox, given);
+    const unmet = readable(() => unmetRequirements(behaviorOf(leaf), sandbox, given));
     if (unmet.length > 0) {
       return { status: "unsupported", reason: unmet.map((each) => each.reason).join(" ") };
     }

@@ -7,7 +7,7 @@
  */
 
 import type { AdapterConnection, Call, Markers } from "./adapter.js";
-import { optionsOf, signalOf } from "./arguments.js";
+import { optionsOf, readable, signalOf } from "./arguments.js";
 import { CALLS, type OperationName } from "./calls.js";
 import {
   type Capabilities,
@@ -78,7 +78,7 @@ export class Connection {
   checked<T>(operation: OperationName, build: () => T): T {
     try {
       this.refuseClosed();
-      return build();
+      return readable(build);
     } catch (error) {
       throw this.complete(error, operation);
     }
@@ -95,8 +95,10 @@ export class Connection {
       this.refuseClosed();
       // So that the adapter hears of new listeners.
       void this.tracer.active;
-      const given = optionsOf<Key | "signal">(CALLS[operation], options, [...keys, "signal"]);
-      const signal = signalOf(given.signal);
+      const { given, signal } = readable(() => {
+        const checked = optionsOf<Key | "signal">(CALLS[operation], options, [...keys, "signal"]);
+        return { given: checked, signal: signalOf(checked.signal) };
+      });
       if (signal?.aborted === true) throw cancelled(operation, signal);
       return await run(given, signal === undefined ? {} : { signal });
     } catch (error) {
@@ -109,12 +111,7 @@ export class Connection {
    * The operation is the innermost call's, whatever step of it the adapter names.
    */
   complete(error: unknown, operation: OperationName, outcome?: Outcome): BeachsideError {
-    const ours = isBeachsideError(error)
-      ? error
-      : new BeachsideError("The adapter failed in a way that it should not.", {
-          code: "INTERNAL",
-          cause: error,
-        });
+    const ours = adapterError(error);
     enrich(ours, {
       provider: ours.provider ?? this.provider,
       operation: this.#completed.has(ours) ? ours.operation : operation,
@@ -135,7 +132,11 @@ export class Connection {
   }
 
   get capabilities(): Capabilities {
-    return this.adapter.capabilities();
+    try {
+      return this.adapter.capabilities();
+    } catch (error) {
+      throw adapterError(error);
+    }
   }
 
   /** The leaf of a feature. */
@@ -249,6 +250,15 @@ export class Connection {
       ...fields,
     });
   }
+}
+
+/** What an adapter failed with; anything that is not ours becomes `INTERNAL`. */
+export function adapterError(error: unknown): BeachsideError {
+  if (isBeachsideError(error)) return error;
+  return new BeachsideError("The adapter failed in a way that it should not.", {
+    code: "INTERNAL",
+    cause: error,
+  });
 }
 
 /** What an adapter's error knows, whatever shape its outcome has. */

@@ -83,8 +83,9 @@ export class List<Item> implements PromiseLike<Page<Item>>, AsyncIterable<Item> 
       const { cursor, items } = page;
       if (cursor === null) return;
       empty = items.length === 0 ? empty + 1 : 0;
-      if (seen.has(cursor)) throw endless("gave a cursor twice");
-      if (empty === MAX_EMPTY_PAGES) throw endless(`gave ${empty} empty pages in a row`);
+      if (seen.has(cursor)) throw this.#source.endless("gave a cursor twice");
+      if (empty === MAX_EMPTY_PAGES)
+        throw this.#source.endless(`gave ${empty} empty pages in a row`);
       seen.add(cursor);
       page = await this.#source.load(cursor);
     }
@@ -104,10 +105,6 @@ export class List<Item> implements PromiseLike<Page<Item>>, AsyncIterable<Item> 
   }
 }
 
-function endless(what: string): BeachsideError {
-  return new BeachsideError(`The provider ${what}; the list would not end.`, { code: "PROTOCOL" });
-}
-
 /** Where a list comes from. */
 interface Source<Item> {
   /** The cursor of the first page, if any. */
@@ -116,6 +113,8 @@ interface Source<Item> {
   load(cursor?: string): Promise<Page<Item>>;
   /** Throws where the caller's signal aborted. */
   refuseStopped(): void;
+  /** The error of a list that would not end, and why. */
+  endless(what: string): BeachsideError;
 }
 
 /** How to read one kind of list. */
@@ -137,9 +136,16 @@ export function list<Record, Item, Key extends string>(
   options: unknown,
   { operation, keys, load, item }: Listing<Record, Item, Key>,
 ): List<Item> {
-  const { cursor: start, signal } = isRecord(options) ? options : {};
+  // Copied, so that later changes do not reach the pages that are still to be
+  // requested. What cannot be read is refused when the list is awaited.
+  let taken = options;
+  let start: unknown;
+  let signal: unknown;
+  try {
+    if (isRecord(options)) ({ cursor: start, signal } = taken = { ...options });
+  } catch {}
   const page = (cursor?: string) =>
-    connection.read(operation, options, [...keys, "limit", "cursor"], async (given, call) => {
+    connection.read(operation, taken, [...keys, "limit", "cursor"], async (given, call) => {
       const limit =
         given.limit === undefined
           ? DEFAULT_LIMIT
@@ -156,5 +162,9 @@ export function list<Record, Item, Key extends string>(
     if (checked?.aborted !== true) return;
     throw connection.complete(cancelled(operation, checked), operation);
   };
-  return new List({ start, load: page, refuseStopped });
+  const endless = (what: string) => {
+    const message = `The provider ${what}; the list would not end.`;
+    return connection.complete(new BeachsideError(message, { code: "PROTOCOL" }), operation);
+  };
+  return new List({ start, load: page, refuseStopped, endless });
 }

@@ -1,7 +1,7 @@
 /** The URL of a port of a sandbox. */
 
 import type { PreviewRecord } from "./adapter.js";
-import { number } from "./arguments.js";
+import { number, readable } from "./arguments.js";
 import type { Connection } from "./connection.js";
 import type { CallOptions } from "./operations.js";
 import type { SandboxReference } from "./references.js";
@@ -25,7 +25,7 @@ export function preview(
   options: CallOptions | undefined,
 ): Promise<Preview> {
   return connection.read("preview_open", options, [], async (_, call) => {
-    const checked = number("port", port, { min: 1, max: 65535 });
+    const checked = readable(() => number("port", port, { min: 1, max: 65535 }));
     connection.require("preview_open", "previews.open");
     const record = await connection.adapter.preview({ sandboxId: sandbox.id, port: checked }, call);
     return visiblePreview(record);

@@ -6,7 +6,7 @@
  * still the one that was saved, shows when the reference is reopened.
  */
 
-import { invalid, isRecord, nearest, quote } from "./arguments.js";
+import { invalid, isRecord, nearest, quote, readable } from "./arguments.js";
 import {
   MAX_MOUNTS_JSON_BYTES,
   type OperationKind,
@@ -50,6 +50,10 @@ type Fields = Record<string, unknown>;
  * @throws BeachsideError `INVALID_ARGUMENT` that names the field.
  */
 export function validateResourceReference(json: unknown): ResourceReference {
+  return readable(() => resourceReference(json));
+}
+
+function resourceReference(json: unknown): ResourceReference {
   const fields = referenceFields(json);
   if (fields["kind"] === "operation") {
     throw invalid('reference.kind is "operation"; give operation references to client.recover().');
