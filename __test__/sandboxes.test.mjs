@@ -336,6 +336,41 @@ test("[V33] with() throws the function's own error with a report of the clean-up
   );
 });
 
+test("[V33] an error keeps its clean-up's report whatever its class, and those of both calls it leaves", async (t) => {
+  const { client, world } = await memoryClient(t);
+  class Taken extends Error {
+    get cleanup() {
+      return "taken";
+    }
+  }
+  const mine = new Taken("mine");
+  assert.equal(await rejection(client.sandboxes.with({}, () => Promise.reject(mine))), mine);
+  assert.equal(mine.cleanup.cleaned.length, 1);
+
+  const constant = Object.defineProperty(new Error("constant"), "cleanup", { value: 1 });
+  assert.equal(
+    await rejection(client.sandboxes.with({}, () => Promise.reject(constant))),
+    constant,
+  );
+
+  const made = [];
+  const nested = await rejection(
+    client.sandboxes.with({}, (outer) =>
+      client.sandboxes.with({}, (inner) => {
+        made.push(inner.reference, outer.reference);
+        world.fail("destroySandbox", new BeachsideError("Busy.", { code: "CONFLICT" }));
+        throw mine;
+      }),
+    ),
+  );
+  assert.equal(nested, mine);
+  assert.deepEqual(
+    mine.cleanup.notCleaned.map((each) => each.resource),
+    made.slice(0, 1),
+  );
+  assert.deepEqual(mine.cleanup.cleaned, made.slice(1));
+});
+
 test("[V33] with() throws a clean-up's error where the function succeeded", async (t) => {
   const { client, world } = await memoryClient(t);
   world.fail(

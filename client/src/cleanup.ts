@@ -34,6 +34,17 @@ export interface CleanupReport {
   readonly notCleaned: readonly NotCleaned[];
 }
 
+const NOTHING: CleanupReport = { cleaned: [], notCleaned: [] };
+
+/** The reports that errors carry, and when they were put there: an error may leave several calls of `with`. */
+const reports = new WeakMap<Error, { readonly report: CleanupReport; readonly at: number }>();
+let ticks = 0;
+
+function tick(): number {
+  ticks += 1;
+  return ticks;
+}
+
 export async function withSandbox<T>(
   connection: Connection,
   create: () => Promise<SandboxHandle>,
@@ -45,33 +56,34 @@ export async function withSandbox<T>(
         "sandboxes.with: the second argument must be a function; the first are the sandbox's options, {} for none.",
       );
   });
+  const began = tick();
   let sandbox: SandboxHandle;
   try {
     sandbox = await create();
   } catch (error) {
-    throw attach(error, await cleanFailedCreate(connection, error));
+    throw attach(error, await cleanFailedCreate(connection, error), began);
   }
   let value: T;
   try {
     value = await use(sandbox);
   } catch (error) {
-    throw attach(error, await destroy(connection, sandbox));
+    throw attach(error, await destroy(connection, sandbox), began);
   }
   const report = await destroy(connection, sandbox);
   const failure = report.notCleaned[0];
-  if (failure?.error !== undefined) throw attach(failure.error, report);
+  if (failure?.error !== undefined) throw attach(failure.error, report, began);
   return value;
 }
 
 async function cleanFailedCreate(connection: Connection, error: unknown): Promise<CleanupReport> {
-  if (!isBeachsideError(error)) return { cleaned: [], notCleaned: [] };
+  if (!isBeachsideError(error)) return NOTHING;
   const { sandbox, operation, submitted } = error.outcome ?? {};
   if (sandbox !== undefined && connection.made("sandbox", sandbox.id)) {
     return destroy(connection, new SandboxHandle(connection, sandbox));
   }
   const isLost = error.code === "OUTCOME_UNKNOWN" || error.code === "CANCELLED";
   if (submitted === false || operation === undefined || !isLost) {
-    return { cleaned: [], notCleaned: [] };
+    return NOTHING;
   }
   return cleanLostCreate(connection, operation);
 }
@@ -127,14 +139,27 @@ async function destroy(connection: Connection, sandbox: SandboxHandle): Promise<
 }
 
 /** The first error, with the report on it; a value that cannot carry one is wrapped. */
-function attach(error: unknown, report: CleanupReport): unknown {
+function attach(error: unknown, report: CleanupReport, began: number): unknown {
   if (report.cleaned.length + report.notCleaned.length === 0) return error;
-  if (error instanceof Error && Object.isExtensible(error)) {
-    return Object.assign(error, { cleanup: report });
-  }
+  if (error instanceof Error && carry(error, report, began)) return error;
   if (report.notCleaned.length === 0) return error;
   const failures = report.notCleaned.map((left) => left.error ?? new Error(left.reason));
-  return Object.assign(new AggregateError([error, ...failures], "The clean-up failed as well."), {
-    cleanup: report,
-  });
+  const both = new AggregateError([error, ...failures], "The clean-up failed as well.");
+  carry(both, report, began);
+  return both;
+}
+
+/** Puts the report on an error, behind that of a `with` inside this one. Whether the error takes it. */
+function carry(error: Error, { cleaned, notCleaned }: CleanupReport, began: number): boolean {
+  const carried = reports.get(error);
+  const inner = carried !== undefined && carried.at > began ? carried.report : NOTHING;
+  const report = {
+    cleaned: [...inner.cleaned, ...cleaned],
+    notCleaned: [...inner.notCleaned, ...notCleaned],
+  };
+  const property = { value: report, configurable: true, enumerable: true, writable: true };
+  // Defined, not assigned: an accessor of the caller's own class would refuse that.
+  if (!Reflect.defineProperty(error, "cleanup", property)) return false;
+  reports.set(error, { report, at: tick() });
+  return true;
 }
