@@ -101,7 +101,10 @@ export interface RunloopSuspension {
 
 /** Seconds, each more than 0 and at most 86,400. */
 export interface RunloopTimeouts {
-  /** Making one connection: name, TCP, proxy and TLS together. Default 10. */
+  /**
+   * Making one connection: name, TCP, proxy and TLS together. Default 10.
+   * Where nothing answers, a read waits twice as long and a mutation this long.
+   */
   readonly connectSeconds?: number | undefined;
   /**
    * Silence of the server: until an answer begins, and between two pieces of

@@ -286,6 +286,8 @@ pub enum Sent {
 pub enum What {
     /// The address could not be resolved or reached, or the proxy refused.
     Connect,
+    /// No connection within the time that one may take.
+    ConnectTimeout,
     /// The proxy wants a user name and password, or others: trying again with
     /// the same may lock the user out.
     Proxy,

@@ -484,6 +484,7 @@ fn failure(error: reqwest::Error, settings: &Settings) -> Failure {
         () if is_builder => (Sent::No, What::Build),
         () if is_connect && causes::is_tls(&error) => (Sent::No, What::Tls),
         () if is_connect && causes::is_proxy_credentials(&error) => (Sent::No, What::Proxy),
+        () if is_connect && is_timeout => (Sent::No, What::ConnectTimeout),
         () if is_connect => (Sent::No, What::Connect),
         () if is_timeout => (Sent::Maybe, What::Timeout),
         () => (Sent::Maybe, What::Reset),

@@ -91,7 +91,7 @@ pub(super) fn method(method: Method) -> &'static str {
 /// A failure's kind, as events name it.
 pub(super) fn word(what: What) -> &'static str {
     match what {
-        What::Connect => "connect",
+        What::Connect | What::ConnectTimeout => "connect",
         What::Timeout => "timeout",
         What::Reset => "reset",
         What::Tls => "tls",

@@ -17,6 +17,10 @@ use crate::message::{Failure, Kind, Request, Response, StreamResponse, What};
 /// Requests for one read, the first included.
 const MAX_ATTEMPTS: u32 = 5;
 
+/// Of these, how many may wait in vain for a connection. An address that stays
+/// silent for that long twice costs a caller more than a third time brings.
+const MAX_CONNECT_TIMEOUTS: u32 = 2;
+
 /// The first pause; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(150);
 
@@ -37,11 +41,15 @@ impl<T: Transport> Transport for Retrying<T> {
         }
         async move {
             let mut attempts = 1;
+            let mut connect_timeouts = 0;
             loop {
                 let mut result = self.0.send(request).await;
                 match &mut result {
                     Ok(response) => response.head.attempts = attempts,
                     Err(failure) => failure.attempts = attempts,
+                }
+                if matches!(&result, Err(failure) if failure.what == What::ConnectTimeout) {
+                    connect_timeouts += 1;
                 }
                 let asked = match &result {
                     Ok(response) if is_passing(response.head.status) => {
@@ -54,7 +62,10 @@ impl<T: Transport> Transport for Retrying<T> {
                     return result;
                 };
                 let until = Instant::now() + pause;
-                if attempts == MAX_ATTEMPTS || request.deadline.is_some_and(|end| end <= until) {
+                if attempts == MAX_ATTEMPTS
+                    || connect_timeouts == MAX_CONNECT_TIMEOUTS
+                    || request.deadline.is_some_and(|end| end <= until)
+                {
                     return result;
                 }
                 if let Some(trace) = &request.trace {
@@ -92,7 +103,7 @@ fn is_passing(status: u16) -> bool {
 
 fn is_worth_another(what: What) -> bool {
     match what {
-        What::Connect | What::Timeout | What::Reset => true,
+        What::Connect | What::ConnectTimeout | What::Timeout | What::Reset => true,
         // A certificate does not become valid, a password not right, an answer not smaller.
         What::Tls | What::Proxy | What::TooLarge | What::Unaddressable | What::Build => false,
     }
@@ -121,7 +132,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::message::{Body, Head};
+    use crate::message::{Body, Head, Sent};
     use crate::transport::scripted::{Scripted, Step};
 
     fn asking_to_wait(status: u16, seconds: f64) -> Step {
@@ -162,6 +173,28 @@ mod tests {
         assert_eq!((response.head.status, response.head.attempts), (503, 5));
         let seconds = started.elapsed().as_secs_f64();
         assert!((1.6..2.4).contains(&seconds), "{seconds}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_waits_twice_for_a_silent_address_and_no_longer() {
+        let silent = || {
+            let failure = Failure::new(Sent::No, What::ConnectTimeout, "not within 10 s");
+            Step::Fail(failure).after(Duration::from_secs(10))
+        };
+        let transport = Retrying(Scripted::new([silent(), silent()]));
+        let started = Instant::now();
+        let failure = transport.send(&read()).await.unwrap_err();
+        assert_eq!((failure.what, failure.attempts), (What::ConnectTimeout, 2));
+        let seconds = started.elapsed().as_secs_f64();
+        assert!((20.1..20.2).contains(&seconds), "{seconds}");
+
+        // Other faults between them do not start the count anew, and one alone is survived.
+        let steps = [silent(), Step::refused(), silent()];
+        let failure = Retrying(Scripted::new(steps)).send(&read()).await;
+        assert_eq!(failure.unwrap_err().attempts, 3);
+        let steps = [silent(), Step::json(200, "{}")];
+        let answer = Retrying(Scripted::new(steps)).send(&read()).await;
+        assert_eq!(answer.unwrap().head.attempts, 2);
     }
 
     #[tokio::test(start_paused = true)]

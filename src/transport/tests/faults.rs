@@ -37,6 +37,45 @@ async fn r31_a_refused_connection_is_definite_and_names_the_address() {
     );
 }
 
+/// An address whose queue of connections is full: the kernel drops every further one.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn r31_an_address_that_stays_silent_costs_a_read_twice_the_limit_and_a_mutation_once() {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let connecting = || tokio::net::TcpStream::connect(address);
+    let mut queued = Vec::new();
+    while let Ok(stream) = tokio::time::timeout(Duration::from_millis(300), connecting()).await {
+        queued.push(stream.unwrap());
+    }
+    let connect_timeout = Duration::from_millis(400);
+    let transport = Retrying(
+        Http::new(crate::transport::Settings {
+            connect_timeout,
+            ..settings(format!("http://{address}"))
+        })
+        .unwrap(),
+    );
+    for (request, attempts) in [(read(), 2), (mutation(), 1)] {
+        let started = Instant::now();
+        let failure = transport.send(&request).await.unwrap_err();
+        assert_eq!(
+            (failure.sent, failure.what, failure.attempts),
+            (Sent::No, What::ConnectTimeout, attempts)
+        );
+        assert!(
+            failure.detail.ends_with("not within 0.4 s"),
+            "{}",
+            failure.detail
+        );
+        // Three attempts would take longer than this; the margin is for a busy machine.
+        assert!(started.elapsed() >= connect_timeout * attempts);
+        assert!(started.elapsed() < connect_timeout * attempts + Duration::from_secs(2));
+    }
+}
+
 #[tokio::test]
 async fn r31_a_name_that_does_not_resolve_is_definite() {
     let failure = http("http://no-such-host.invalid".into())
