@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { validateOperationReference, validateResourceReference } from "beachside";
+import { times } from "./support/scale.mjs";
 
 const sandbox = () => ({
   version: 1,
@@ -129,6 +130,9 @@ test("[V16] wrong, unknown and inconsistent fields of a reference are refused by
     ["kind", "sandbox", /reference\.kind must be "operation"/],
     ["operation", "toString", /reference\.operation is not a known operation/],
     ["submittedAt", "yesterday", /submittedAt must be a time in ISO 8601/],
+    ["submittedAt", "30 Nov 2026 12:00:00", /submittedAt must be a time in ISO 8601/],
+    ["submittedAt", "2026-11-30T12:00:00.000Z ", /submittedAt must be a time in ISO 8601/],
+    ["submittedAt", "2026-19-30T12:00:00Z", /submittedAt must be a time in ISO 8601/],
     ["target.provider", "other", /target\.provider differs from reference\.provider/],
     ["target.scope.account", "other", /target\.scope\.account differs/],
     ["target", 7, /reference\.target must be an object/],
@@ -201,7 +205,7 @@ test("[V16] whatever is changed in a reference, it is a copy of a whole one or I
     typeof value !== "object" || value === null
       ? [path]
       : [path, ...Object.keys(value).flatMap((key) => places(value[key], [...path, key]))];
-  const count = Math.ceil(3000 * Number(process.env.TEST_SCALE ?? 1));
+  const count = times(3000);
   let accepted = 0;
   for (let round = 0; round < count; round++) {
     const [make, check] = pick([
@@ -227,4 +231,43 @@ test("[V16] whatever is changed in a reference, it is a copy of a whole one or I
   }
   assert.ok(accepted > 0 && accepted < count / 4, `${accepted} of ${count}`);
   assert.equal({}.state, undefined);
+});
+
+/** The least CPU time of a few runs, in ms. */
+function fastest(run) {
+  const spent = Array.from({ length: 7 }, () => {
+    const before = process.cpuUsage();
+    run();
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  });
+  return Math.min(...spent);
+}
+
+test("[V16] checking a reference takes time in proportion to its size, whatever makes it large", () => {
+  const mount = { volume: "v", path: "/p", readOnly: true };
+  const inputs = {
+    "a long id": (size) => ({ ...sandbox(), id: "x".repeat(size * 100) }),
+    "a long unknown name": (size) => ({ ...sandbox(), ["i".repeat(size * 20)]: 1 }),
+    "many unknown fields": (size) => ({
+      ...sandbox(),
+      ...Object.fromEntries(Array.from({ length: size }, (_, index) => [`id${index}`, index])),
+    }),
+    "many mounts": (size) => ({ ...sandbox(), mounts: Array.from({ length: size }, () => mount) }),
+    "a long time": (size) => ({
+      ...operation(),
+      submittedAt: `2026-11-30${" ".repeat(size * 100)}`,
+    }),
+  };
+  for (const [name, make] of Object.entries(inputs)) {
+    const [small, large] = [make(1000), make(8000)].map((reference) =>
+      fastest(() => {
+        const check =
+          reference.kind === "operation" ? validateOperationReference : validateResourceReference;
+        assert.throws(() => check(reference), { code: "INVALID_ARGUMENT" });
+      }),
+    );
+    // Twice the growth of the input and 20 ms for a busy machine; quadratic would be 64 times.
+    assert.ok(large <= 16 * small + 20, `${name}: ${small} ms became ${large} ms`);
+  }
 });

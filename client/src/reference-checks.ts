@@ -16,6 +16,8 @@ import {
 } from "./references.js";
 
 const MAX_ID_LENGTH = 1024;
+/** What `Date.parse()` takes is much more, and of any length. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 const COMMON = ["version", "kind", "provider", "scope"];
 const RESOURCE = [...COMMON, "id", "ownership"];
 const RESOURCE_FIELDS: Readonly<Record<ResourceKind, readonly string[]>> = {
@@ -83,7 +85,7 @@ export function validateOperationReference(json: unknown): OperationReference {
   identifier("reference.operationId", fields["operationId"]);
   identifier("reference.submissionId", fields["submissionId"]);
   const at = fields["submittedAt"];
-  if (typeof at !== "string" || Number.isNaN(Date.parse(at))) {
+  if (typeof at !== "string" || !TIME.test(at) || Number.isNaN(Date.parse(at))) {
     throw invalid("reference.submittedAt must be a time in ISO 8601.");
   }
   if (fields["target"] !== undefined) {
