@@ -42,12 +42,14 @@ const PARTS = {
     command: bun("__test__/native-scale.test.mjs"),
   },
   properties: {
-    what: "generated input for everything that reads what a service sends (Rust, and references)",
-    scale: 50,
-    command: [
-      ...["env", "PROPTEST_CASES=20000", "cargo", "test", "-p", "beachside-runloop", "--lib", "--"],
-      ...["wire::", "sse::", "shell::", "api::"],
-    ],
+    what: "generated and kept input for everything that reads what a service sends (Rust, optimized)",
+    scale: 400,
+    command: ["node", "scripts/rooms.mjs", "long"],
+  },
+  references: {
+    what: "changed references (JavaScript)",
+    scale: 100,
+    command: js("__test__/references.test.mjs"),
   },
   commands: {
     what: "mixed commands, after which the guest is as before (Rust)",

@@ -25,5 +25,7 @@ pub mod sse;
 pub mod transport;
 pub mod wire;
 
+#[cfg(test)]
+mod cases;
 #[cfg(feature = "node")]
 mod node;

@@ -106,7 +106,81 @@ impl Trail {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::cases::cases;
+
+    proptest! {
+        #![proptest_config(cases(1000))]
+
+        #[test]
+        fn any_ids_come_back_and_any_change_is_refused_or_another_place_of_the_list(
+            ids in prop::collection::vec(any::<String>(), 1..=KEPT),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let given = Cursor::new("sandboxes", None, ids);
+            let text = given.encode().unwrap();
+            prop_assume!(text.len() <= MAX_BYTES);
+            prop_assert_eq!(&Cursor::decode(&text, "sandboxes", None).unwrap(), &given);
+            let mut changed = text.clone().into_bytes();
+            let at = at.index(changed.len());
+            changed[at] = byte;
+            for other in [&text.as_bytes()[..at], &changed] {
+                let other = String::from_utf8_lossy(other);
+                if let Ok(place) = Cursor::decode(&other, "sandboxes", None) {
+                    prop_assert!((1..=KEPT).contains(&place.after.len()));
+                }
+            }
+        }
+
+        #[test]
+        fn any_text_is_a_cursor_or_refused(
+            text in prop_oneof![any::<String>(), "[A-Za-z0-9_-]{0,80}"],
+            json in "[\\[\\]{}\":,a-z0-9 ]{0,80}",
+        ) {
+            let encoded = URL_SAFE_NO_PAD.encode(json);
+            for text in [text, encoded] {
+                if let Err(error) = Cursor::decode(&text, "sandboxes", None) {
+                    prop_assert!(error.message().starts_with("cursor is"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_cursor_that_is_too_long_is_refused_without_being_read() {
+        let long = "A".repeat(16 << 20);
+        let started = Instant::now();
+        for _ in 0..1000 {
+            assert!(Cursor::decode(&long, "sandboxes", None).is_err());
+        }
+        // Looking at each byte would take 16 GB of reading.
+        assert!(started.elapsed() < Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_cursor_may_be_as_long_as_the_bound_and_no_longer() {
+        // Three bytes become four characters.
+        let around = Cursor::new("sandboxes", None, vec![String::new()]);
+        let rest = MAX_BYTES / 4 * 3 - serde_json::to_vec(&around).unwrap().len();
+        let of = |length| Cursor::new("sandboxes", None, vec!["i".repeat(length)]);
+        let longest = of(rest).encode().unwrap();
+        assert_eq!(longest.len(), MAX_BYTES);
+        assert!(Cursor::decode(&longest, "sandboxes", None).is_ok());
+        let longer = of(rest + 1).encode().unwrap();
+        assert!(Cursor::decode(&longer, "sandboxes", None).is_err());
+    }
+
+    #[test]
+    fn a_cursor_with_more_ids_than_a_list_gives_is_refused() {
+        let ids = |count| Cursor::new("sandboxes", None, vec!["a".into(); count]).encode();
+        assert!(Cursor::decode(&ids(KEPT).unwrap(), "sandboxes", None).is_ok());
+        assert!(Cursor::decode(&ids(KEPT + 1).unwrap(), "sandboxes", None).is_err());
+    }
 
     fn cursor() -> Cursor {
         Cursor::new(

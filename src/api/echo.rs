@@ -113,6 +113,8 @@ impl Sieve {
 mod tests {
     use proptest::prelude::*;
 
+    use crate::cases::cases;
+
     use super::*;
 
     #[test]
@@ -162,6 +164,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         #[test]
         fn no_run_of_the_content_is_left(content in "[ab\u{e9}]{12,60}", before in "[a-d ]{0,20}", at in 0_usize..30, length in 12_usize..30) {
             let bytes = content.as_bytes();

@@ -30,7 +30,36 @@ pub fn query(path: &mut String, name: &str, value: &str) {
 
 #[cfg(test)]
 mod tests {
+    use percent_encoding::percent_decode_str;
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::cases::cases;
+
+    proptest! {
+        #![proptest_config(cases(1000))]
+
+        #[test]
+        fn any_id_and_any_value_stay_where_they_were_put(
+            id in prop_oneof![any::<String>(), "[./%?#&= \\\\a]{0,12}"],
+            name in any::<String>(),
+            value in any::<String>(),
+        ) {
+            let decoded = |text: &str| percent_decode_str(text).decode_utf8().map(|text| text.into_owned());
+            let mut written = path(["devboxes", &id, "execute"]);
+            let segments: Vec<_> = written.split('/').collect();
+            prop_assert_eq!(segments.len(), 5);
+            prop_assert_eq!(decoded(segments[3]), Ok(id));
+            prop_assert!(!written.contains(['?', '#', '.', '&', '=', ' ']));
+            query(&mut written, &name, &value);
+            query(&mut written, "limit", "1");
+            let (_, pairs) = written.split_once('?').unwrap();
+            let pairs: Vec<_> = pairs.split('&').map(|pair| pair.split_once('=').unwrap()).collect();
+            prop_assert_eq!(pairs.len(), 2);
+            prop_assert_eq!(decoded(pairs[0].0), Ok(name));
+            prop_assert_eq!(decoded(pairs[0].1), Ok(value));
+        }
+    }
 
     #[test]
     fn a_hostile_id_stays_one_segment() {

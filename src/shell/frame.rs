@@ -236,6 +236,8 @@ impl<'a> Fields<'a> {
 mod tests {
     use proptest::prelude::*;
 
+    use crate::cases::cases;
+
     use super::{Content, Record, RecordError};
     use crate::shell::Nonce;
 
@@ -351,6 +353,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         #[test]
         fn c2_any_text_is_read_without_a_panic(before in any::<String>(), fields in any::<String>(), after in any::<String>()) {
             let text = format!("{before}{}{after}", record(&fields));

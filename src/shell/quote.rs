@@ -27,7 +27,41 @@ pub(super) fn push_quoted(script: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::quote;
+    use crate::cases::cases;
+
+    /// What a POSIX shell reads: everything between single quotes as it stands, and behind a
+    /// backslash outside of them the next character. `None` where it would not be one word.
+    fn read_back(quoted: &str) -> Option<String> {
+        let mut word = String::new();
+        let mut rest = quoted.chars();
+        while let Some(character) = rest.next() {
+            match character {
+                '\'' => loop {
+                    match rest.next()? {
+                        '\'' => break,
+                        inside => word.push(inside),
+                    }
+                },
+                '\\' => word.push(rest.next()?),
+                _ => return None,
+            }
+        }
+        Some(word)
+    }
+
+    proptest! {
+        #![proptest_config(cases(1000))]
+
+        #[test]
+        fn r14_any_text_is_one_word_that_reads_back_as_it_was(
+            text in prop_oneof![any::<String>(), "['\"$`\\\\ \n;&|x]{0,40}"],
+        ) {
+            prop_assert_eq!(read_back(&quote(&text)), Some(text));
+        }
+    }
 
     #[test]
     fn a_word_is_wrapped_in_single_quotes() {

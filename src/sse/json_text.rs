@@ -189,6 +189,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    use crate::cases::cases;
+
     fn read(json: &str) -> Option<(String, Halves, String)> {
         let mut out = String::from("before");
         let (halves, rest) = unescape(json, &mut out)?;
@@ -275,6 +277,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         #[test]
         fn text_of_any_code_units_reads_as_serde_json_reads_it(
             units in prop::collection::vec(prop_oneof![any::<u16>(), 0xD7F0u16..0xE010, 0u16..128], 0..40),

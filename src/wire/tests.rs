@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
+
+use crate::cases::cases;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -85,6 +87,8 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn any_json_is_read_or_refused(value in value()) {
         read_as_all(value.to_string().as_bytes());

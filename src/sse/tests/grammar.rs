@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use crate::cases::cases;
+
 use crate::sse::{EventParser, Limits, ParseError};
 
 type Events = Vec<(String, String)>;
@@ -263,6 +265,8 @@ fn a_large_event_in_small_inputs_is_read_in_linear_time() {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn any_stream_cut_anywhere_reads_as_the_standard_says(
         tokens in prop::collection::vec(

@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use crate::cases::cases;
+
 use super::model::{Atom, Content, Output, Service, service};
 use crate::sse::{Doubt, Limits, OffsetMode, OutputDecoder};
 
@@ -76,7 +78,7 @@ fn connections(shift: impl Strategy<Value = isize>) -> impl Strategy<Value = Vec
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn r21_d1_d2_every_character_comes_once_over_any_number_of_cuts(
