@@ -27,13 +27,14 @@ import { BeachsideError, isBeachsideError, type UnmetRequirement } from "./error
 import {
   beforeSending,
   type CallOptions,
+  type Evidence,
   type Mutation,
   type MutationOptions,
 } from "./operations.js";
 import type { CaptureDetails, CaptureSource, RestartOutcome } from "./outcome.js";
 import { Preserve } from "./preserve.js";
 import { limited, type ProgressOptions, type Tell } from "./progress.js";
-import type { Ownership, SandboxReference } from "./references.js";
+import type { SandboxReference } from "./references.js";
 import type { SnapshotHandle } from "./snapshot-handle.js";
 
 /** What a capture must do. Checked, never switched: the adapter's settings say how it captures. */
@@ -149,14 +150,14 @@ export function capture(
     target: sandbox,
     options: given,
     mounts: sandbox.mounts,
-    send: async (markers, call) => {
+    send: async ({ markers }, call) => {
       const wasRunning = await beforeSending(runsBefore(connection, sandbox, behavior, call));
       const request = { sandboxId: sandbox.id, markers, ...labels };
       tell?.({ phase: "submitting" });
       const telling = tell === undefined ? call : { ...call, onProgress: tell };
       return { record: await adapter.captureSnapshot(request, telling), wasRunning };
     },
-    known: ({ record }, ownership) => {
+    known: ({ record }, { ownership }) => {
       connection.remember("snapshot", record.id, ownership);
       return {
         snapshot: connection.snapshotReference(record.id, ownership, sandbox.mounts),
@@ -186,7 +187,7 @@ export function finishCapture(
   return async (
     { record, wasRunning }: Captured,
     call: { readonly signal?: AbortSignal },
-    ownership: Ownership,
+    { ownership }: Evidence,
   ): Promise<CaptureResult> => {
     if (record.state !== "ready") {
       tell?.({ phase: "waiting", state: record.providerState });

@@ -102,15 +102,15 @@ export function newSandbox(
     ...(target === undefined ? {} : { target }),
     options,
     mounts,
-    send: (markers, call) => {
+    send: ({ markers }, call) => {
       tell?.({ phase: "submitting" });
       return sendCreate(connection, { ...request, markers }, { ...call, ...telling });
     },
-    known: (record, ownership) => {
+    known: (record, { ownership }) => {
       connection.remember("sandbox", record.id, ownership);
       return { sandbox: connection.sandboxReference(record.id, ownership, mounts) };
     },
-    finish: async (record, call, ownership) => {
+    finish: async (record, call, { ownership }) => {
       if (record.state !== "running") {
         tell?.({ phase: "waiting", state: record.providerState });
         const waiting = { sandboxId: record.id, state: "running" } as const;

@@ -105,7 +105,7 @@ export async function exec(
     kind: "exec",
     target: sandbox,
     options: given,
-    send: (_markers, call) => connection.adapter.exec(request, call),
+    send: (_evidence, call) => connection.adapter.exec(request, call),
     finish: async (record) => new ExecResult(record),
   });
   if (check && result.exitCode !== 0) throw connection.complete(failed(result, sandbox), "exec");

@@ -80,7 +80,7 @@ export async function writeFile(
     kind: "file_write",
     target: sandbox,
     options: given,
-    send: (_markers, call) => {
+    send: (_evidence, call) => {
       if (tell === undefined) return connection.adapter.writeFile(request, call);
       tell({ phase: "uploading", bytes: 0, totalBytes });
       return connection.adapter.writeFile(request, { ...call, onProgress: tell });

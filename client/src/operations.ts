@@ -23,6 +23,7 @@ import { uniqueId } from "./identifiers.js";
 import type { Outcome } from "./outcome.js";
 import { frozenCopy } from "./reference-checks.js";
 import {
+  claimOf,
   markersOf,
   type OperationKind,
   type OperationReference,
@@ -82,6 +83,14 @@ export interface Operation<Result> {
   wait(options?: CallOptions): Promise<Result>;
 }
 
+/** What proves that a submission made a resource. */
+export interface Evidence {
+  /** For the provider to keep with it. */
+  readonly markers: Markers;
+  /** For the reference that names it. */
+  readonly ownership: Ownership;
+}
+
 /** How to run one mutation. `First` is the provider's first answer. */
 export interface Mutation<First, Result> {
   readonly kind: OperationKind;
@@ -91,11 +100,11 @@ export interface Mutation<First, Result> {
   readonly target?: ResourceReference;
   readonly options: { readonly signal?: unknown; readonly onSubmit?: unknown };
   /** Sends, once. */
-  send(markers: Markers, call: Call): Promise<First>;
+  send(evidence: Evidence, call: Call): Promise<First>;
   /** References known from the first answer. */
-  known?(first: First, ownership: Ownership): Outcome;
+  known?(first: First, evidence: Evidence): Outcome;
   /** Observes until the result is there. */
-  finish(first: First, call: Call, ownership: Ownership): Promise<Result>;
+  finish(first: First, call: Call, evidence: Evidence): Promise<Result>;
   /** The mounts of the sandbox that it makes. */
   readonly mounts?: SandboxReference["mounts"];
 }
@@ -158,12 +167,12 @@ async function begin<First, Result>(
   return { submission, sent: submission.send(cancellable ? signal : undefined), signal };
 }
 
-class Submission<First, Result> {
-  readonly reference: OperationReference;
+class Submission<First, Result> implements Evidence {
   readonly #connection: Connection;
   readonly #mutation: Mutation<First, Result>;
-  readonly #ownership: Ownership;
-  #known: Outcome = {};
+  readonly #madeAt = Date.now();
+  #reference: OperationReference | undefined;
+  #known: Outcome | undefined;
   #submittedAt: number | undefined;
   #isAnswered = false;
   #result: { readonly value: Result } | undefined;
@@ -171,29 +180,45 @@ class Submission<First, Result> {
   constructor(connection: Connection, mutation: Mutation<First, Result>) {
     this.#connection = connection;
     this.#mutation = mutation;
-    const [operation, submission] = [uniqueId(), uniqueId()];
-    this.#ownership = { state: "created", operation, submission };
-    this.reference = frozenCopy({
+  }
+
+  /** Made when it is first read: a command that succeeds needs none. */
+  get reference(): OperationReference {
+    this.#reference ??= this.#refer();
+    return this.#reference;
+  }
+
+  get markers(): Markers {
+    return markersOf(this.reference);
+  }
+
+  get ownership(): Ownership {
+    return claimOf(this.reference);
+  }
+
+  #refer(): OperationReference {
+    const { kind, target } = this.#mutation;
+    return frozenCopy({
       version: 1 as const,
       kind: "operation" as const,
-      provider: connection.provider,
-      scope: { account: connection.account },
-      operation: mutation.kind,
-      operationId: operation,
-      submissionId: submission,
-      submittedAt: new Date().toISOString(),
-      ...(mutation.target === undefined ? {} : { target: mutation.target }),
+      provider: this.#connection.provider,
+      scope: { account: this.#connection.account },
+      operation: kind,
+      operationId: uniqueId(this.#madeAt),
+      submissionId: uniqueId(this.#madeAt),
+      submittedAt: new Date(this.#madeAt).toISOString(),
+      ...(target === undefined ? {} : { target }),
     });
   }
 
   /** Nothing was sent so far: a stopped call must not send anything later. */
   refuseStopped(signal: AbortSignal | undefined): void {
     const { kind, name = kind } = this.#mutation;
-    const unsent: Outcome = { kind, submitted: false, operation: this.reference };
     try {
-      if (signal?.aborted === true) throw cancelled(name, signal, unsent);
+      if (signal?.aborted === true) throw cancelled(name, signal);
       this.#connection.refuseClosed();
     } catch (error) {
+      const unsent: Outcome = { kind, submitted: false, operation: this.reference };
       throw this.#connection.complete(error, name, unsent);
     }
   }
@@ -223,7 +248,7 @@ class Submission<First, Result> {
   async result(sent: Promise<First>, signal: AbortSignal | undefined): Promise<Result> {
     try {
       const first = await sent;
-      const value = await this.#mutation.finish(first, this.#call(signal), this.#ownership);
+      const value = await this.#mutation.finish(first, this.#call(signal), this);
       this.#result = { value };
       this.#tellSettled();
       return value;
@@ -276,11 +301,10 @@ class Submission<First, Result> {
   }
 
   async send(signal: AbortSignal | undefined): Promise<First> {
-    const markers = markersOf(this.reference);
     this.#tellSubmitted();
     let first: First;
     try {
-      first = await this.#mutation.send(markers, this.#call(signal));
+      first = await this.#mutation.send(this, this.#call(signal));
     } catch (error) {
       if (isBeachsideError(error) && REFUSALS.includes(error.code)) {
         this.#connection.noteRefusal(this.reference.operationId, error);
@@ -288,7 +312,7 @@ class Submission<First, Result> {
       throw error;
     }
     this.#isAnswered = true;
-    this.#known = this.#mutation.known?.(first, this.#ownership) ?? {};
+    this.#known = this.#mutation.known?.(first, this);
     return first;
   }
 
@@ -334,7 +358,7 @@ class Submission<First, Result> {
     const base = this.#base();
     const named: { -readonly [K in keyof Outcome]: Outcome[K] } = { ...rest };
     const made = (maker: readonly OperationKind[]): Ownership =>
-      maker.includes(kind) ? this.#ownership : { state: "unknown" };
+      maker.includes(kind) ? this.ownership : { state: "unknown" };
     if (sandboxId !== undefined && base.sandbox?.id !== sandboxId) {
       const ownership = made(["sandbox_create", "snapshot_restore"]);
       if (ownership.state === "created") connection.remember("sandbox", sandboxId, ownership);

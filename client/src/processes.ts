@@ -66,11 +66,11 @@ export class Processes {
       kind: "process_start",
       target: this.#sandbox,
       options: given,
-      send: (_markers, call) => connection.adapter.startProcess(request, call),
-      known: (started, ownership) => ({
+      send: (_evidence, call) => connection.adapter.startProcess(request, call),
+      known: (started, { ownership }) => ({
         process: connection.processReference(started.id, ownership, this.#sandbox.id),
       }),
-      finish: async (started, _call, ownership) =>
+      finish: async (started, _call, { ownership }) =>
         new ProcessHandle(
           connection,
           connection.processReference(started.id, ownership, this.#sandbox.id),
@@ -229,7 +229,7 @@ export class ProcessHandle {
       name: "process_kill",
       target: this.reference,
       options: given,
-      send: (_markers, call) => this.#process.kill(call),
+      send: (_evidence, call) => this.#process.kill(call),
       finish: async () => {},
     });
   }
@@ -248,7 +248,7 @@ export class ProcessHandle {
       kind: "process_terminate",
       target: this.reference,
       options: given,
-      send: (_markers, call) => this.#process.terminate(call),
+      send: (_evidence, call) => this.#process.terminate(call),
       finish: async (exit) => exit,
     });
   }

@@ -271,7 +271,7 @@ export class SandboxHandle {
       kind,
       target: this.reference,
       options: given,
-      send: (_markers, call) =>
+      send: (_evidence, call) =>
         verb === "suspend"
           ? adapter.suspendSandbox({ sandboxId }, call)
           : adapter.resumeSandbox({ sandboxId }, call),
@@ -320,7 +320,7 @@ export function destroy(
     kind: "sandbox_destroy",
     target: sandbox,
     options: given,
-    send: (_markers, call) => adapter.destroySandbox({ sandboxId }, call),
+    send: (_evidence, call) => adapter.destroySandbox({ sandboxId }, call),
     finish: async ({ alreadyGone }, call) => {
       if (!alreadyGone) await adapter.waitForSandbox({ sandboxId, state: "destroyed" }, call);
       connection.forget("sandbox", sandboxId);

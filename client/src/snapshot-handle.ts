@@ -168,7 +168,7 @@ export class SnapshotHandle {
       kind: "snapshot_delete",
       target: this.reference,
       options: given,
-      send: (_markers, call) => connection.adapter.deleteSnapshot({ snapshotId }, call),
+      send: (_evidence, call) => connection.adapter.deleteSnapshot({ snapshotId }, call),
       finish: async ({ alreadyGone }) => {
         connection.forget("snapshot", snapshotId);
         return { state: "deleted", alreadyGone };

@@ -105,12 +105,12 @@ export class Volumes {
     return {
       kind: "volume_create",
       options: given,
-      send: (markers, call) => volumes.create({ markers, name }, call),
-      known: (record, ownership) => {
+      send: ({ markers }, call) => volumes.create({ markers, name }, call),
+      known: (record, { ownership }) => {
         connection.remember("volume", record.id, ownership);
         return { volume: connection.volumeReference(record.id, ownership) };
       },
-      finish: async (record, _call, ownership) =>
+      finish: async (record, _call, { ownership }) =>
         new VolumeHandle(connection, connection.volumeReference(record.id, ownership)),
     };
   }
@@ -182,7 +182,7 @@ export class VolumeHandle {
       kind: "volume_delete",
       target: this.reference,
       options: given,
-      send: (_markers, call) => volumes.delete({ volumeId }, call),
+      send: (_evidence, call) => volumes.delete({ volumeId }, call),
       finish: async ({ alreadyGone }) => {
         connection.forget("volume", volumeId);
         return { state: "deleted", alreadyGone };
