@@ -202,3 +202,50 @@ test("wrong usage is 2 and says what is wrong; a missing key names the variable"
   assert.equal((await run(["--simulator", "ls"], { env: { RUNLOOP_API_KEY: "" } })).code, 1);
   assert.match((await run(["--version"])).stdout, /^\d+\.\d+\.\d+\n$/);
 });
+
+test("--json and --simulator count before and behind the command", async (t) => {
+  const { run, ok } = await commandLine(t);
+  const { id } = JSON.parse(await ok("create", "--json"));
+  assert.deepEqual(await ok("ls", "--json"), await ok("--json", "ls"));
+  assert.equal(JSON.parse(await ok("exec", "--json", id, "true")).exitCode, 0);
+  assert.equal(await ok("exec", id, "echo", "--json"), "--json");
+  const made = JSON.parse(await ok("snapshot", "create", "--json", id));
+  assert.equal(made.kind, "snapshot");
+  const lost = await run(["exec", "--json", "nowhere", "true"]);
+  assert.equal(lost.code, 125);
+  assert.match(JSON.parse(lost.stderr).error.message, /There is no sandbox "nowhere"/);
+  assert.equal((await run(["ls", "--simulator"], { env: { RUNLOOP_API_KEY: KEY } })).code, 0);
+});
+
+test("[F7] Ctrl-C of a command that is followed kills it and names the sandbox; of logs -f it kills nothing", async (t) => {
+  const { run, ok } = await commandLine(t);
+  const id = await ok("create");
+  const interrupt = (child) => child.stdout.once("data", () => child.kill("SIGINT"));
+  const followed = await run(["exec", "-f", "-s", id, "echo begun; sleep 600"], {
+    when: interrupt,
+  });
+  assert.deepEqual([followed.code, followed.stdout], [130, "begun\n"]);
+  assert.match(followed.stderr, new RegExp(`killed[\\s\\S]*beachside destroy ${id}`));
+  const process = await ok("exec", "-d", "-s", id, "echo begun; sleep 600");
+  const left = await run(["logs", "-f", process], { when: interrupt });
+  assert.equal(left.code, 130);
+  assert.match(left.stderr, new RegExp(`goes on: beachside kill ${process}`));
+  assert.equal(JSON.parse(await ok("--json", "kill", process)).exitCode, 137);
+});
+
+test("[F7] Ctrl-C of a create says what it leaves, and gc finds it", async (t) => {
+  const { run, ok, service } = await commandLine(t);
+  await service.set({ boot_ms: 600_000 });
+  const when = async (child) => {
+    while ((await count(service, "POST /v1/devboxes/*/wait_for_status")) === 0) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    child.kill("SIGINT");
+  };
+  const ended = await run(["create", "--name", "left"], { when });
+  assert.equal(ended.code, 130);
+  const [, id] = /The sandbox goes on: beachside destroy (dbx_\w+)/.exec(ended.stderr);
+  assert.match(ended.stderr, /`beachside gc` finds out what it made/);
+  assert.match(await ok("gc"), new RegExp(`sandbox +${id} +still there`));
+  await ok("destroy", id);
+});

@@ -65,6 +65,22 @@ test("a platform package holds one binary, its README and the licences", () => {
   ]);
 });
 
+test("a platform without a binary is named, and no release leaves one out", (t) => {
+  assert.deepEqual(
+    [...Object.keys(packed.platforms), ...packed.missing].sort(),
+    Object.keys(PLATFORMS),
+  );
+  if (packed.missing.length === 0) return t.skip("every platform has its binary here");
+  const script = path.join(root, "scripts/packages/pack.mjs");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, "--all"], {
+    encoding: "utf8",
+  });
+  assert.deepEqual([status, stdout], [1, ""]);
+  for (const name of packed.missing) {
+    assert.match(stderr, new RegExp(`^  ${name}: npm run build -- --target `, "m"));
+  }
+});
+
 test("the loader, the build and the platform packages name the same platforms", () => {
   const { PLATFORMS: loaded } = requireLoader();
   assert.deepEqual([...loaded], Object.keys(PLATFORMS));

@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import {
   existsSync,
   mkdtempSync,
@@ -22,7 +23,7 @@ import { root } from "../../scripts/files.mjs";
 import { packAll } from "../../scripts/packages/pack.mjs";
 import { hostPlatform, PLATFORMS } from "../../scripts/packages/platforms.mjs";
 import { emptyProject, MANAGERS, removeProjects } from "../support/project.mjs";
-import { startRegistry } from "../support/registry.mjs";
+import { packDependencies, startRegistry } from "../support/registry.mjs";
 import { startSimulator } from "../support/simulator.mjs";
 
 const host = hostPlatform();
@@ -35,7 +36,15 @@ assert.ok(packed.platforms[host], 'No release addon is packed: run "npm run buil
 const described = Object.keys(PLATFORMS).map((name) =>
   JSON.parse(readFileSync(path.join(root, "npm", name, "package.json"), "utf8")),
 );
-const registry = await startRegistry([packed.main, ...Object.values(packed.platforms)], described);
+const registry = await startRegistry(
+  [
+    packed.main,
+    packed.cli,
+    ...Object.values(packed.platforms),
+    ...packDependencies(path.join(root, "cli"), output),
+  ],
+  described,
+);
 const simulator = await startSimulator();
 after(async () => {
   await registry.stop();
@@ -173,6 +182,46 @@ for (const manager of Object.keys(MANAGERS).filter((each) => each !== "npm")) {
     assert.equal(await run([...cjs, "cjs.cjs"]), "works true\n");
   });
 }
+
+test("the command line works from an installed package: exit codes, snapshots, JSON, Ctrl-C", async () => {
+  const project = emptyProject("command line", registry.url);
+  await project.run("npm", ["install", "--no-audit", "--no-fund", "@beachside/cli"]);
+  const bin = path.join(project.folder, "node_modules/.bin/beachside");
+  const cliEnv = { ...process.env, ...env, BEACHSIDE_STATE: path.join(project.folder, "my state") };
+  const run = (args, whenPrinted) =>
+    new Promise((resolve, reject) => {
+      const child = spawn(bin, args, { cwd: project.folder, env: cliEnv });
+      const shown = { stdout: "", stderr: "" };
+      for (const stream of ["stdout", "stderr"]) {
+        child[stream].setEncoding("utf8").on("data", (text) => {
+          shown[stream] += text;
+        });
+      }
+      child.stdout.once("data", () => whenPrinted?.(child));
+      child.once("error", reject);
+      child.once("close", (code) => resolve({ code, ...shown }));
+    });
+  const ok = async (...args) => {
+    const { code, stdout, stderr } = await run(args);
+    assert.equal(code, 0, `${args.join(" ")}: ${stderr}`);
+    return stdout.trim();
+  };
+  assert.equal(await ok("--version"), version);
+  const id = await ok("create", "--name", "mine");
+  const ended = await run(["exec", "mine", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]);
+  assert.deepEqual(ended, { code: 7, stdout: "out\n", stderr: "err\n" });
+  await ok("exec", "-s", "mine", "echo kept >/home/user/kept");
+  await ok("snapshot", "create", "mine", "--name", "saved");
+  const copy = JSON.parse(await ok("create", "--snapshot", "saved", "--json")).id;
+  assert.equal(await ok("exec", copy, "cat", "/home/user/kept"), "kept");
+  const interrupted = await run(["exec", "-f", "-s", "mine", "echo begun; sleep 600"], (child) =>
+    child.kill("SIGINT"),
+  );
+  assert.deepEqual([interrupted.code, interrupted.stdout], [130, "begun\n"]);
+  assert.match(interrupted.stderr, new RegExp(`killed[\\s\\S]*beachside destroy ${id}`));
+  await ok("snapshot", "rm", "saved");
+  await ok("destroy", "mine", copy);
+});
 
 async function failure(project, more = {}) {
   const { ours, code, message, causes } = JSON.parse(

@@ -4,8 +4,9 @@
  * install them. What is asked of it that it does not have is kept in `unknown`.
  */
 
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import path from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -58,6 +59,40 @@ function document(manifest, tarball, bytes) {
     versions: { [manifest.version]: { ...manifest, dist } },
     time: { [manifest.version]: "2026-01-01T00:00:00.000Z" },
   };
+}
+
+/**
+ * Packs what is installed here of a manifest's dependencies, and of theirs, so
+ * that they can be served too.
+ *
+ * @param {string} folder of the manifest
+ * @param {string} output where the tarballs go
+ */
+export function packDependencies(folder, output) {
+  const folders = new Set();
+  const walk = (from) => {
+    const { dependencies = {} } = JSON.parse(readFileSync(path.join(from, "package.json"), "utf8"));
+    for (const name of Object.keys(dependencies)) {
+      const found = installedFrom(from, name);
+      if (name.startsWith("@beachside/") || folders.has(found)) continue;
+      folders.add(found);
+      walk(found);
+    }
+  };
+  walk(folder);
+  const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", output];
+  const { status, stdout, stderr } = spawnSync("npm", [...args, ...folders], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`npm pack of dependencies failed:\n${stderr}`);
+  return JSON.parse(stdout).map(({ filename }) => path.join(output, filename));
+}
+
+/** Where Node finds a package, as seen from a folder. */
+function installedFrom(from, name) {
+  for (let folder = from; folder !== path.dirname(folder); folder = path.dirname(folder)) {
+    const candidate = path.join(folder, "node_modules", name);
+    if (existsSync(path.join(candidate, "package.json"))) return candidate;
+  }
+  throw new Error(`${name} is not installed; run npm install.`);
 }
 
 /** A package that holds its manifest alone. */

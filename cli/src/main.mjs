@@ -24,25 +24,36 @@ const USAGE = 2;
 export async function main(args) {
   /** Exit code of the command that ran, and whether it passes one of a sandbox through. */
   const run = { exitCode: 0, passes: false };
-  const program = commandLine(async (promise, passes = false) => {
-    run.passes = passes;
-    run.exitCode = await promise();
-  });
+  /** What holds for every command, once it is known. @type {{ json?: boolean }} */
+  let given = {};
+  const program = commandLine(
+    async (promise, passes = false) => {
+      run.passes = passes;
+      run.exitCode = await promise();
+    },
+    (options) => {
+      given = options;
+    },
+  );
   try {
     await program.parseAsync([...args], { from: "user" });
     return run.exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
-    const { json } = program.opts();
-    process.stderr.write(`${json ? JSON.stringify({ error: plain(error) }) : sentences(error)}\n`);
+    process.stderr.write(
+      `${given.json ? JSON.stringify({ error: plain(error) }) : sentences(error)}\n`,
+    );
     if (isBeachsideError(error) && error.code === "CANCELLED") return INTERRUPTED;
     if (error instanceof Failure && error.exitCode !== 1) return error.exitCode;
     return run.passes ? NOT_THE_COMMAND : 1;
   }
 }
 
-/** @param {(body: () => Promise<number>, passes?: boolean) => Promise<void>} run */
-function commandLine(run) {
+/**
+ * @param {(body: () => Promise<number>, passes?: boolean) => Promise<void>} run
+ * @param {(options: { json?: boolean }) => void} tell
+ */
+function commandLine(run, tell) {
   const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   const program = new Command("beachside")
     .description("Runloop Devboxes from the command line.")
@@ -60,8 +71,11 @@ function commandLine(run) {
       "\nNeeds RUNLOOP_API_KEY. SANDBOX, SNAPSHOT and PROCESS are an id, the start of one, or a --name.",
     );
   // A subcommand's own options come first; the global ones count everywhere.
-  const options = (/** @type {Command} */ command) =>
-    /** @type {any} */ (command.optsWithGlobals());
+  const options = (/** @type {Command} */ command) => {
+    const all = /** @type {any} */ (command.optsWithGlobals());
+    tell(all);
+    return all;
+  };
 
   const newSandbox = (/** @type {Command} */ command) =>
     command
@@ -171,7 +185,17 @@ function commandLine(run) {
     .description("Find what was made from here and is still there, also after a crash.")
     .option("--yes", "destroy it")
     .action((_, command) => run(() => collect(options(command))));
+  takeEverywhere(program);
   return program;
+}
+
+/** Global options count behind a command's name too. @param {Command} command */
+function takeEverywhere(command) {
+  for (const each of command.commands) {
+    each.addOption(new Option("--json").hideHelp());
+    each.addOption(new Option("--simulator").hideHelp());
+    takeEverywhere(each);
+  }
 }
 
 /** @param {string} text */

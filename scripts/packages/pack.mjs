@@ -5,7 +5,9 @@
  *
  *   node scripts/packages/pack.mjs [--all] [--repository URL]
  *
- * `--all` fails unless every platform has its binary. The package.json of a
+ * A platform without a binary is named on standard error and left out; with
+ * `--all`, which a release uses, it is a failure, and so is no binary at all.
+ * The package.json of a
  * checkout has no optionalDependencies (packages that are not published yet
  * cannot be installed) and is private, so that it is not published by
  * mistake; here both are put right. Prints the tarballs, one a line, in the
@@ -25,20 +27,21 @@ const OUTPUT = path.join(root, "target/packages");
 
 /**
  * @param {{ all?: boolean, repository?: string, output?: string }} [options]
- * @returns {{ platforms: Record<string, string>, main: string, cli: string }} paths of the tarballs
+ * @returns {{ platforms: Record<string, string>, missing: string[], main: string, cli: string }}
+ *   paths of the tarballs, and the platforms that have no binary
  */
 export function packAll({ all = false, repository, output = OUTPUT } = {}) {
+  const missing = Object.keys(PLATFORMS).filter((name) => !existsSync(binaryOf(name)));
+  if (all && missing.length > 0) throw new Error(withoutBinary(missing));
+  if (missing.length === Object.keys(PLATFORMS).length)
+    throw new Error("No platform has a binary.");
   rmSync(output, { recursive: true, force: true });
   mkdirSync(output, { recursive: true });
   const stamp = repository === undefined ? {} : { repository: { type: "git", url: repository } };
   const platforms = {};
-  for (const name of Object.keys(PLATFORMS)) {
+  for (const name of Object.keys(PLATFORMS).filter((each) => !missing.includes(each))) {
     const folder = path.join("npm", name);
     const description = manifest(folder);
-    if (!existsSync(path.join(root, folder, description.main))) {
-      if (all) throw new Error(`${folder}/${description.main} is missing.`);
-      continue;
-    }
     const extra = [[folder, "README.md"], "LICENSE", "THIRD-PARTY.md"];
     platforms[name] = pack(output, name, folder, { ...description, ...stamp }, extra);
   }
@@ -47,7 +50,18 @@ export function packAll({ all = false, repository, output = OUTPUT } = {}) {
     ["cli", "README.md"],
     "LICENSE",
   ]);
-  return { platforms, main, cli };
+  return { platforms, missing, main, cli };
+}
+
+function binaryOf(name) {
+  return path.join(root, "npm", name, manifest(path.join("npm", name)).main);
+}
+
+function withoutBinary(names) {
+  const triples = names.map(
+    (name) => `  ${name}: npm run build -- --target ${PLATFORMS[name].triple}`,
+  );
+  return `These platforms have no binary, and no package:\n${triples.join("\n")}`;
 }
 
 /** The main package's manifest: without what only a checkout needs. */
@@ -110,6 +124,12 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const { values } = parseArgs({
     options: { all: { type: "boolean" }, repository: { type: "string" } },
   });
-  const { platforms, main, cli } = packAll(values);
-  console.log([...Object.values(platforms), main, cli].join("\n"));
+  try {
+    const { platforms, missing, main, cli } = packAll(values);
+    if (missing.length > 0) console.error(withoutBinary(missing));
+    console.log([...Object.values(platforms), main, cli].join("\n"));
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+  }
 }

@@ -52,6 +52,7 @@ export function exec(sandbox, words, options) {
       return await followed(started, session, async () => {
         await started.terminate();
         screen.note("The command was killed.");
+        screen.note(`The sandbox goes on: beachside destroy ${box.reference.id}`);
       });
     }
     const result = await box.exec(command, {
