@@ -69,7 +69,12 @@ export interface RunloopConfig {
    * 8 and 32, 16 and 32, 16 and 64. Either may be left out; without both,
    * Runloop's default. More than 16 vCPU or 65,536 MiB is refused.
    */
-  readonly resources?: { readonly vcpus?: number | undefined; readonly memoryMiB?: number };
+  readonly resources?: {
+    /** More than 0, at most 16. */
+    readonly vcpus?: number | undefined;
+    /** More than 0, at most 65,536. */
+    readonly memoryMiB?: number | undefined;
+  };
   /**
    * When a sandbox ends, or sleeps. One of the two:
    *
@@ -78,15 +83,31 @@ export interface RunloopConfig {
    * - `idleSeconds`, 1 to 172,800: suspended after so long without activity.
    */
   readonly lifecycle?:
-    | { readonly lifetimeSeconds?: number | undefined; readonly suspension?: RunloopSuspension }
-    | { readonly idleSeconds: number; readonly suspension?: RunloopSuspension };
+    | {
+        /** A whole number from 60 to 172,800; 900 when omitted. */
+        readonly lifetimeSeconds?: number | undefined;
+        /** What a suspended sandbox keeps. */
+        readonly suspension?: RunloopSuspension;
+      }
+    | {
+        /** A whole number from 1 to 172,800. */
+        readonly idleSeconds: number;
+        /** What a suspended sandbox keeps. */
+        readonly suspension?: RunloopSuspension;
+      };
   /**
    * Who may open previews. Default `"protected"`: who sends the header that
    * `preview()` gives. `"public"`: everybody who knows the address.
    */
-  readonly preview?: { readonly access?: "protected" | "public" };
+  readonly preview?: {
+    /** `"protected"` when omitted. */
+    readonly access?: "protected" | "public";
+  };
   /** What snapshots keep. Runloop keeps the disk only; anything else is `UNSUPPORTED`. */
-  readonly snapshots?: { readonly preserve?: typeof Preserve.FILESYSTEM };
+  readonly snapshots?: {
+    /** `Preserve.FILESYSTEM`, which is the default and the only one. */
+    readonly preserve?: typeof Preserve.FILESYSTEM;
+  };
   /**
    * How long calls wait. A wait that ends is `DEADLINE_EXCEEDED`, with the
    * reference of what was being waited for; nothing is undone.
@@ -96,6 +117,7 @@ export interface RunloopConfig {
 
 /** What a suspended sandbox keeps. Runloop keeps the disk only; anything else is `UNSUPPORTED`. */
 export interface RunloopSuspension {
+  /** `Preserve.FILESYSTEM`, which is the default and the only one. */
   readonly preserve?: typeof Preserve.FILESYSTEM | undefined;
 }
 
@@ -142,6 +164,7 @@ export type RunloopOptions = RunloopCredentials & RunloopConfig;
  * no binary for this platform.
  */
 export declare const runloopAdapter: Adapter & {
+  /** Part of every reference. */
   readonly provider: "runloop";
 };
 
@@ -155,6 +178,8 @@ export declare const runloopAdapter: Adapter & {
  *   a function or a class instance. Everything else is checked by `connect`.
  */
 export declare function runloop(options: RunloopOptions): Adapter & {
+  /** Part of every reference. */
   readonly provider: "runloop";
+  /** It has its settings already: `connect` takes it alone. */
   readonly bound: true;
 };

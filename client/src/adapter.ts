@@ -19,12 +19,33 @@ import type { Observer } from "./trace.js";
 
 /** What `Image.…` makes, for `config.image`. A plain string means the same as `prepared`. */
 export type ImageSpec =
-  | { readonly kind: "prepared"; readonly name: string }
-  | { readonly kind: "oci"; readonly reference: string }
-  | { readonly kind: "build"; readonly definition: unknown };
+  | {
+      /** An image that the provider has built before; on Runloop a blueprint. */
+      readonly kind: "prepared";
+      /** Its name or id. */
+      readonly name: string;
+    }
+  | {
+      /** An image of a registry. Not supported by every provider. */
+      readonly kind: "oci";
+      /** For example `docker.io/library/node:22`. */
+      readonly reference: string;
+    }
+  | {
+      /** An image to be built. Not supported by every provider. */
+      readonly kind: "build";
+      /** How, in the provider's terms. */
+      readonly definition: unknown;
+    };
 
 /** The network of a sandbox. An empty allowlist allows nothing. */
-export type NetworkSpec = "blocked" | "internet" | { readonly allow: readonly string[] };
+export type NetworkSpec =
+  | "blocked"
+  | "internet"
+  | {
+      /** Hosts and ranges, such as `api.github.com`, `*.github.com` or `10.0.0.0/8`. */
+      readonly allow: readonly string[];
+    };
 
 /** A setting's place and meaning, for tools that ask a person for it. */
 export interface SetupEntry {
@@ -40,14 +61,19 @@ export interface SetupEntry {
 
 /** The credentials and settings of an adapter, by name. */
 export interface AdapterSetup {
+  /** What proves who connects. */
   readonly credentials: Readonly<Record<string, SetupEntry>>;
+  /** What every sandbox of a connection gets. */
   readonly config: Readonly<Record<string, SetupEntry>>;
 }
 
 /** What {@link Adapter.connect} takes. The adapter refuses unknown keys inside, by name. */
 export interface ConnectInput {
+  /** What {@link AdapterSetup.credentials} names. */
   readonly credentials?: unknown;
+  /** What {@link AdapterSetup.config} names. */
   readonly config?: unknown;
+  /** Stops the attempt: it rejects with `CANCELLED`. */
   readonly signal?: AbortSignal;
   /** Is told of requests, where the adapter can tell of them. */
   readonly observer?: Observer;
@@ -59,6 +85,7 @@ export interface Adapter {
   readonly provider: string;
   /** Version of this interface. */
   readonly contract: 1;
+  /** What a person must know to fill in credentials and settings. */
   readonly setup: AdapterSetup;
   /** Whether credentials and config are bound already, so that `connect` takes neither. */
   readonly bound?: boolean;
@@ -107,29 +134,42 @@ export type SandboxState =
 
 /** A setting that the provider echoes differently from what was asked. */
 export interface Difference {
+  /** Its dotted path, for example `lifecycle.lifetimeSeconds`. */
   readonly setting: string;
+  /** What was asked for. */
   readonly requested: unknown;
+  /** What the provider reports. */
   readonly reported: unknown;
 }
 
 /** A sandbox as the provider reports it. */
 export interface SandboxRecord {
+  /** The provider's id. */
   readonly id: string;
+  /** The state in the client's terms. */
   readonly state: SandboxState;
   /** The provider's own word for the state. */
   readonly providerState: string;
+  /** Milliseconds since the epoch; `null` where the provider does not say. */
   readonly createdAtMs: number | null;
   /** Markers in the provider's metadata; `null` where there are none. */
   readonly markers: Markers | null;
   /** The provider's reason, for a failed or ended sandbox. */
   readonly reason: string | null;
+  /** The image's name or id; `null` for the provider's default. */
   readonly image: string | null;
+  /** When it ends or sleeps, as reported. */
   readonly lifecycle: {
+    /** Seconds from its creation to its end; `null` where there is no such limit. */
     readonly lifetimeSeconds: number | null;
+    /** Seconds without activity until it sleeps; `null` where it never does. */
     readonly idleSeconds: number | null;
   };
+  /** What it may reach, as reported. */
   readonly network: {
+    /** `unknown` where the reported policy is none of ours. */
     readonly policy: "blocked" | "internet" | "unknown";
+    /** The provider's id of the policy; `null` without one. */
     readonly policyId: string | null;
   };
   /** Empty where the provider echoes what was asked, or echoes nothing. */
@@ -144,24 +184,36 @@ export interface SandboxRecord {
 
 /** A volume at a path. */
 export interface MountSpec {
+  /** The provider's id of the volume. */
   readonly volumeId: string;
+  /** Absolute and normalized, in the sandbox. */
   readonly path: string;
+  /** A folder of the volume instead of all of it. */
   readonly subpath?: string;
+  /** Whether writes fail. */
   readonly readOnly: boolean;
 }
 
 /** Create, or restore where `snapshotId` is given. */
 export interface CreateSandboxRequest {
+  /** Kept by the provider beside the sandbox, so that it can be found. */
   readonly markers: Markers;
+  /** Variables of every command in the sandbox. */
   readonly env?: Readonly<Record<string, string>>;
-  readonly lifecycle?: { readonly lifetimeSeconds?: number };
+  /** When it ends; the connection's own when omitted. */
+  readonly lifecycle?: {
+    /** More than 0. The range is the provider's. */
+    readonly lifetimeSeconds?: number;
+  };
   /** A network the connection supports; the connection's own when omitted. */
   readonly network?: NetworkSpec;
   /** Restores this snapshot instead of starting from the configured image. */
   readonly snapshotId?: string;
   /** The rest only where `capabilities()` says that it is supported. */
   readonly mounts?: readonly MountSpec[];
+  /** Text by name, beside the markers. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** The provider's name of a region. */
   readonly region?: string;
 }
 
@@ -175,19 +227,28 @@ export interface PageRequest {
 
 /** One page of a list. */
 export interface Page<Item> {
+  /** In the order of the provider. */
   readonly items: readonly Item[];
   /** `null` on the last page. */
   readonly cursor: string | null;
   /** Whether this page says everything that it should; the reason where not. */
-  readonly coverage: { readonly complete: boolean; readonly reason?: string };
+  readonly coverage: {
+    /** `false` where items may be missing. */
+    readonly complete: boolean;
+    /** Why they may be, as a sentence. */
+    readonly reason?: string;
+  };
 }
 
 /** A command to run to its end. */
 export interface ExecRequest {
+  /** The provider's id of the sandbox. */
   readonly sandboxId: string;
   /** An array is argv, a string is shell text. */
   readonly command: string | readonly string[];
+  /** Absolute, or relative to the user's home; the home when omitted. */
   readonly cwd?: string;
+  /** Variables added to the sandbox's own. */
   readonly env?: Readonly<Record<string, string>>;
   /** Copied before the call returns. */
   readonly stdin?: Uint8Array;
@@ -199,37 +260,53 @@ export interface ExecRequest {
 
 /** How a command ended, whatever its exit code. Bytes are what the command wrote, cut at `maxOutputBytes`. */
 export interface ExecRecord {
+  /** 0 to 255; 128 plus the signal's number for a command that a signal ended. */
   readonly exitCode: number;
+  /** Standard output, cut at `maxOutputBytes`. */
   readonly stdout: Uint8Array;
+  /** Standard error, cut at `maxOutputBytes`. */
   readonly stderr: Uint8Array;
   /** True lengths, also where a stream was cut. */
   readonly stdoutBytes: number;
+  /** As `stdoutBytes`. */
   readonly stderrBytes: number;
+  /** Whether `stdout` was cut. */
   readonly stdoutTruncated: boolean;
+  /** Whether `stderr` was cut. */
   readonly stderrTruncated: boolean;
+  /** Wall-clock time of the call. */
   readonly durationMs: number;
 }
 
 /** A command to start and leave running, with live output. */
 export interface StartRequest {
+  /** The provider's id of the sandbox. */
   readonly sandboxId: string;
+  /** An array is argv, a string is shell text. */
   readonly command: string | readonly string[];
+  /** Absolute, or relative to the user's home; the home when omitted. */
   readonly cwd?: string;
+  /** Variables added to the sandbox's own. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A process that was started before, here or by another program. */
 export interface OpenProcessRequest {
+  /** The provider's id of the sandbox. */
   readonly sandboxId: string;
+  /** The provider's id of the process. */
   readonly processId: string;
   /** Offsets as the provider's stream counts; 0 is the start. */
   readonly stdoutOffset?: number;
+  /** As `stdoutOffset`. */
   readonly stderrOffset?: number;
 }
 
 /** Text that a process wrote, in the order in which it arrived. A piece is no line. */
 export interface OutputPiece {
+  /** Which stream it was written to. */
   readonly stream: "stdout" | "stderr";
+  /** Whole characters of UTF-8; never empty. */
   readonly text: string;
 }
 
@@ -243,23 +320,38 @@ export interface OutputReader {
 
 /** How a live process ended. */
 export interface ProcessExit {
+  /** 0 to 255; 128 plus the signal's number for a process that a signal ended. */
   readonly exitCode: number;
   /** Whether everything that the process wrote was received. */
   readonly output: "complete" | "incomplete";
 }
 
+/** Whether a process runs. */
+export interface ProcessStatus {
+  /** `exited` as soon as the provider says so. */
+  readonly state: "running" | "exited";
+  /** 0 to 255; `null` while it runs. */
+  readonly exitCode: number | null;
+}
+
+/** How far each stream was read, as the provider counts. */
+export interface StreamOffsets {
+  /** Of standard output; 0 is the start. */
+  readonly stdout: number;
+  /** Of standard error; 0 is the start. */
+  readonly stderr: number;
+}
+
 /** A command with live output. */
 export interface AdapterProcess {
+  /** The provider's id. */
   readonly id: string;
   /** A view of its own from the offset at which the process was opened; several may read at once. */
   read(which: "stdout" | "stderr" | "output"): OutputReader;
   /** Waits, by reading only, until the process has ended. Repeatable. */
   wait(call?: Call): Promise<ProcessExit>;
   /** Asks once. `exitCode` is `null` while it runs. */
-  status(call?: Call): Promise<{
-    readonly state: "running" | "exited";
-    readonly exitCode: number | null;
-  }>;
+  status(call?: Call): Promise<ProcessStatus>;
   /**
    * Kills the process group with SIGKILL, once, and resolves when the provider
    * has taken the kill. A process that has ended is no error.
@@ -270,12 +362,14 @@ export interface AdapterProcess {
   /** Stops everything of ours; the process goes on. */
   detach(): void;
   /** How far each stream was read, for {@link OpenProcessRequest}. */
-  offsets(): { readonly stdout: number; readonly stderr: number };
+  offsets(): StreamOffsets;
 }
 
 /** A file to write, in place of what is there. */
 export interface WriteFileRequest {
+  /** The provider's id of the sandbox. */
   readonly sandboxId: string;
+  /** Absolute, or relative to the user's home. */
   readonly path: string;
   /** Copied before the call returns. */
   readonly content: Uint8Array;
@@ -285,7 +379,9 @@ export interface WriteFileRequest {
 
 /** Where a port of a sandbox is reached from outside. */
 export interface PreviewRecord {
+  /** Ends in no slash. */
   readonly url: string;
+  /** `public` is open to everyone who has the URL. */
   readonly access: "protected" | "public";
   /** What a request must carry; empty for a public preview. */
   readonly headers: Readonly<Record<string, string>>;
@@ -293,13 +389,21 @@ export interface PreviewRecord {
 
 /** A snapshot as the provider reports it. */
 export interface SnapshotRecord {
+  /** The provider's id. */
   readonly id: string;
+  /** Only a `ready` one can be restored; `unknown` is a state that this version does not know. */
   readonly state: "creating" | "ready" | "failed" | "deleted" | "unknown";
+  /** The provider's own word for the state. */
   readonly providerState: string;
+  /** Milliseconds since the epoch; `null` where the provider does not say. */
   readonly createdAtMs: number | null;
+  /** Markers in the provider's metadata; `null` where there are none. */
   readonly markers: Markers | null;
+  /** The sandbox that was captured; `null` where the provider does not say. */
   readonly sourceSandboxId: string | null;
+  /** The provider's reason, for a failed snapshot. */
   readonly reason: string | null;
+  /** `null` where the provider does not say. */
   readonly sizeBytes: number | null;
   /** `null` or absent where it is kept until it is deleted. */
   readonly expiresAtMs?: number | null;
@@ -309,14 +413,19 @@ export interface SnapshotRecord {
 
 /** A snapshot to take of a sandbox. */
 export interface CaptureRequest {
+  /** The provider's id of the sandbox. */
   readonly sandboxId: string;
+  /** Kept by the provider beside the snapshot, so that it can be found. */
   readonly markers: Markers;
+  /** Text by name, beside the markers. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
 /** A bounded search for what one submission made. */
 export interface FindRequest {
+  /** Of the submission. */
   readonly markers: Markers;
+  /** Only what was made of this sandbox. */
   readonly sourceSandboxId?: string;
 }
 
@@ -324,7 +433,25 @@ export interface FindRequest {
 export interface FindResult<Item> {
   /** Every item whose markers are exactly these. */
   readonly matches: readonly Item[];
-  readonly searched: { readonly items: number; readonly complete: boolean };
+  /** How much was looked at. */
+  readonly searched: {
+    /** Items of all pages. */
+    readonly items: number;
+    /** `false` where the bound on pages was reached first. */
+    readonly complete: boolean;
+  };
+}
+
+/** Whether there was something to do. */
+export interface PowerRecord {
+  /** `true`: it was in that state already, and nothing was done. */
+  readonly alreadyThere: boolean;
+}
+
+/** Whether there was something to end. */
+export interface EndRecord {
+  /** `true`: the provider had it no longer. */
+  readonly alreadyGone: boolean;
 }
 
 type OfSandbox = { readonly sandboxId: string };
@@ -332,7 +459,11 @@ type OfSnapshot = { readonly snapshotId: string };
 
 /** A connection to one account of a provider. Made by {@link Adapter.connect}. */
 export interface AdapterConnection {
-  readonly scope: { readonly account: string };
+  /** What everything of this connection belongs to. */
+  readonly scope: {
+    /** The provider's id of the account. */
+    readonly account: string;
+  };
   /** Computed without a request; the same for the connection's whole life. */
   capabilities(): Capabilities;
 
@@ -351,11 +482,11 @@ export interface AdapterConnection {
     call?: Call,
   ): Promise<Page<SandboxRecord>>;
   /** Submits, once; `waitForSandbox` observes. `alreadyThere`: nothing was to be done. */
-  suspendSandbox(request: OfSandbox, call?: Call): Promise<{ readonly alreadyThere: boolean }>;
+  suspendSandbox(request: OfSandbox, call?: Call): Promise<PowerRecord>;
   /** Submits, once; `waitForSandbox` observes. `alreadyThere`: it runs already. */
-  resumeSandbox(request: OfSandbox, call?: Call): Promise<{ readonly alreadyThere: boolean }>;
+  resumeSandbox(request: OfSandbox, call?: Call): Promise<PowerRecord>;
   /** Submits, once; `waitForSandbox` observes. */
-  destroySandbox(request: OfSandbox, call?: Call): Promise<{ readonly alreadyGone: boolean }>;
+  destroySandbox(request: OfSandbox, call?: Call): Promise<EndRecord>;
 
   /** Resolves whatever the exit code. Sent once; a lost answer is `OUTCOME_UNKNOWN`. */
   exec(request: ExecRequest, call?: Call): Promise<ExecRecord>;
@@ -381,7 +512,7 @@ export interface AdapterConnection {
   /** One page, in the order of the provider. */
   listSnapshots(request: PageRequest, call?: Call): Promise<Page<SnapshotRecord>>;
   /** Submits, once. `alreadyGone`: there was nothing to delete. */
-  deleteSnapshot(request: OfSnapshot, call?: Call): Promise<{ readonly alreadyGone: boolean }>;
+  deleteSnapshot(request: OfSnapshot, call?: Call): Promise<EndRecord>;
 
   /** Only where `capabilities().volumes` says that it is supported. */
   readonly volumes?: AdapterVolumes;

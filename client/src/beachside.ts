@@ -48,6 +48,7 @@ export interface ConnectionOptions extends CallOptions {
    * again, and a process warning with the code `BEACHSIDE_CALLBACK` says so.
    */
   readonly trace?: ((record: TraceRecord) => unknown) | undefined;
+  /** How carefully sandboxes are destroyed. */
   readonly cleanup?:
     | {
         /**
@@ -61,6 +62,7 @@ export interface ConnectionOptions extends CallOptions {
 
 /** A connection with its adapter named, and credentials and settings unless the adapter has them bound. */
 export interface ConnectOptions extends ConnectionOptions {
+  /** The provider's adapter, for example `runloopAdapter`. */
   readonly adapter: Adapter;
   /** What the adapter's `setup.credentials` names. */
   readonly credentials?: object | undefined;
@@ -77,7 +79,10 @@ export interface ConnectOptions extends ConnectionOptions {
  * await client.close();
  * ```
  */
-export const Beachside = Object.freeze({ connect });
+export const Beachside = Object.freeze({
+  /** Connects to one account of a provider. */
+  connect,
+});
 
 /**
  * Connects to one account of a provider. The provider checks the credentials
@@ -188,8 +193,11 @@ function isAdapter(value: unknown): value is Adapter {
 export class BeachsideClient {
   /** What every reference of this connection belongs to. */
   readonly scope: Scope;
+  /** Making, finding and reopening sandboxes. */
   readonly sandboxes: Sandboxes;
+  /** Finding and reopening snapshots. */
   readonly snapshots: Snapshots;
+  /** Storage that outlives sandboxes, where the provider has it. */
   readonly volumes: Volumes;
   readonly #connection: Connection;
 

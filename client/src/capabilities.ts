@@ -13,6 +13,7 @@ import type { Preserve } from "./preserve.js";
 
 /** A feature that works. */
 export interface Supported<Value = unknown> {
+  /** It works. */
   readonly status: "supported";
   /** Limits and behaviour, where there is something to say. */
   readonly value?: Value;
@@ -22,6 +23,7 @@ export interface Supported<Value = unknown> {
 
 /** A feature that does not work, or of which it is not known. */
 export interface Unsupported {
+  /** `unknown`: the call is tried, and the provider decides. */
   readonly status: "unsupported" | "unknown";
   /** Why, as a sentence. */
   readonly reason: string;
@@ -32,6 +34,7 @@ export type Capability<Value = unknown> = Supported<Value> | Unsupported;
 
 /** Limits of `exec`. */
 export interface ExecLimits {
+  /** The longest deadline of a command. */
   readonly maxTimeoutSeconds: number;
   /** For each stream. */
   readonly maxOutputBytes: number;
@@ -39,11 +42,13 @@ export interface ExecLimits {
 
 /** Largest file that can be read or written in one call. */
 export interface FileLimits {
+  /** Bytes of the content. */
   readonly maxBytes: number;
 }
 
 /** How capture behaves on this connection. */
 export interface CaptureBehavior {
+  /** What a snapshot keeps. */
   readonly preserve: Preserve;
   /** The worst that a capture does to a running source. */
   readonly interruption: "none" | "pause" | "stop";
@@ -57,6 +62,7 @@ export interface CaptureBehavior {
 
 /** How restore behaves on this connection. */
 export interface RestoreBehavior {
+  /** `fresh`: the new sandbox boots. `resumed`: it goes on where the source was. */
   readonly execution: "fresh" | "resumed";
   /** Whether the new sandbox lives on when source or snapshot are deleted. */
   readonly lifecycle: "independent" | "dependent";
@@ -66,7 +72,9 @@ export interface RestoreBehavior {
 
 /** How mounted volumes behave on this connection. */
 export interface MountBehavior {
+  /** Whether a folder of a volume can be mounted. */
   readonly subpath: boolean;
+  /** Whether a volume can be mounted without the right to write. */
   readonly readOnly: boolean;
   /** Whether the provider can confirm that writes are durable when the sandbox is destroyed. */
   readonly durability: "confirmed" | "unconfirmed";
@@ -76,24 +84,37 @@ export interface MountBehavior {
 
 /** Every leaf that the client knows. An adapter may add more. */
 export interface Capabilities {
+  /** Making sandboxes and what becomes of them. */
   readonly sandboxes: {
     /** `options`: what `create` accepts beyond `signal` and `onSubmit`. */
     readonly create: Capability;
+    /** `sandboxes.list()`. */
     readonly list: Capability;
+    /** `box.suspend()`. */
     readonly suspend: Capability;
+    /** `box.resume()`. */
     readonly resume: Capability;
+    /** `box.renew()`. */
     readonly renew: Capability;
+    /** `box.terminal()`. */
     readonly terminal: Capability;
+    /** `create({ labels })`. */
     readonly labels: Capability;
+    /** `create({ region })`. */
     readonly regions: Capability;
+    /** `box.fork()`. */
     readonly fork: Capability;
   };
+  /** Commands that run to their end. */
   readonly exec: {
+    /** `box.exec()`. */
     readonly run: Capability<ExecLimits>;
     /** `onStdout` and `onStderr`. */
     readonly callbacks: Capability;
   };
+  /** Live processes. */
   readonly processes: {
+    /** `processes.start()`, with output as text. */
     readonly stream: Capability;
     /** Output as bytes (`format: "bytes"`). */
     readonly bytes: Capability;
@@ -104,46 +125,74 @@ export interface Capabilities {
     /** `process.kill()`, with SIGKILL. */
     readonly kill: Capability;
   };
+  /** Files. */
   readonly files: {
+    /** `box.readFile()`. */
     readonly read: Capability<FileLimits>;
     /** With `overwrite: true`. */
     readonly write: Capability<FileLimits>;
     /** A write that fails where the file exists. */
     readonly writeNew: Capability;
+    /** `box.files.list()`. */
     readonly list: Capability;
+    /** `box.files.mkdir()`. */
     readonly mkdir: Capability;
+    /** `box.files.remove()`. */
     readonly remove: Capability;
+    /** `box.files.rename()`. */
     readonly rename: Capability;
   };
+  /** What a connection can start sandboxes from. */
   readonly images: {
+    /** `Image.prepared()`. */
     readonly prepared: Capability;
+    /** `Image.oci()`. */
     readonly oci: Capability;
+    /** `Image.build()`. */
     readonly build: Capability;
   };
+  /** What sandboxes can be allowed to reach. */
   readonly network: {
+    /** Nothing. */
     readonly blocked: Capability;
+    /** Everything. */
     readonly internet: Capability;
     /** An allowlist of hosts. */
     readonly allow: Capability;
   };
+  /** Ports that can be reached from outside. */
   readonly previews: {
-    readonly open: Capability<{ readonly access: "protected" | "public" }>;
+    /** `box.preview()`. */
+    readonly open: Capability<{
+      /** Who may open the previews of this connection. */
+      readonly access: "protected" | "public";
+    }>;
   };
+  /** Saving a sandbox and making new ones of it. */
   readonly snapshots: {
+    /** `box.snapshot()`. */
     readonly capture: Capability<CaptureBehavior>;
     /** `options`: what `restore` accepts beyond `signal`, `onSubmit` and `network`. */
     readonly restore: Capability<RestoreBehavior>;
+    /** `snapshots.list()`. */
     readonly list: Capability;
+    /** `snapshot.delete()`. */
     readonly delete: Capability;
   };
+  /** Storage that outlives sandboxes. */
   readonly volumes: {
+    /** `volumes.create()`. */
     readonly create: Capability;
+    /** `volumes.get()`. */
     readonly get: Capability;
+    /** `volumes.list()`. */
     readonly list: Capability;
+    /** `volume.delete()`. */
     readonly delete: Capability;
     /** `create({ mounts })`. */
     readonly mount: Capability<MountBehavior>;
   };
+  /** What `client.recover()` can find. */
   readonly recovery: {
     /** Finding a create or restore by its markers. */
     readonly sandboxes: Capability;

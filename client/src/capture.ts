@@ -47,9 +47,15 @@ export interface CaptureRequirements {
 
 /** What `checkSnapshot` and `snapshot` check. */
 export interface CheckSnapshotOptions extends CallOptions {
+  /** What must hold; without any, whatever the connection does is accepted. */
   readonly requirements?: CaptureRequirements | undefined;
   /** How long the provider must keep the snapshot. */
-  readonly retention?: { readonly minimumSeconds?: number | undefined } | undefined;
+  readonly retention?:
+    | {
+        /** A whole number of seconds, 0 or more. */
+        readonly minimumSeconds?: number | undefined;
+      }
+    | undefined;
 }
 
 /** Options of `snapshot`. */
@@ -62,11 +68,20 @@ export interface SnapshotOptions extends CheckSnapshotOptions, MutationOptions, 
 
 /** Whether a sandbox can be captured. */
 export type SnapshotCheck =
-  | { readonly status: "supported" }
-  | { readonly status: "unsupported" | "unknown"; readonly reason: string };
+  | {
+      /** It could be captured now. */
+      readonly status: "supported";
+    }
+  | {
+      /** `unknown`: the provider does not say beforehand. */
+      readonly status: "unsupported" | "unknown";
+      /** Why, as a sentence. */
+      readonly reason: string;
+    };
 
 /** What a capture gave. */
 export interface CaptureResult {
+  /** The snapshot, ready to be restored. */
   readonly snapshot: SnapshotHandle;
   /** What was saved. */
   readonly capture: CaptureDetails;

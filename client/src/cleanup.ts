@@ -30,7 +30,9 @@ export interface NotCleaned {
 
 /** What an automatic clean-up did. */
 export interface CleanupReport {
+  /** What was destroyed. */
   readonly cleaned: readonly ResourceReference[];
+  /** What was not, and why. */
   readonly notCleaned: readonly NotCleaned[];
 }
 

@@ -27,7 +27,12 @@ export interface NewSandboxOptions extends MutationOptions, ProgressOptions {
   /** Environment variables of every command in the sandbox. Never kept in references or messages. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Seconds until the provider ends the sandbox; the connection's own when omitted. */
-  readonly lifecycle?: { readonly lifetimeSeconds?: number | undefined } | undefined;
+  readonly lifecycle?:
+    | {
+        /** More than 0; on Runloop a whole number from 60 to 172,800. */
+        readonly lifetimeSeconds?: number | undefined;
+      }
+    | undefined;
   /** One that the connection supports; the connection's own when omitted. */
   readonly network?: NetworkSpec | undefined;
   /** Not supported by every provider. */

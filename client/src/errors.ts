@@ -57,13 +57,17 @@ export interface UnmetRequirement {
 
 /** What an error is made from. Absent means unknown or not applicable. */
 export interface ErrorDetails {
+  /** What kind of failure it is. */
   readonly code: ErrorCode;
+  /** The adapter's provider, for example `runloop`. */
   readonly provider?: string | undefined;
   /** The call, for example `sandbox_create`. */
   readonly operation?: string | undefined;
+  /** What the error is about. */
   readonly resource?: ErrorResource | undefined;
   /** A stable reason within the code, for example `is_directory` under `FILE_ERROR`. */
   readonly reason?: string | undefined;
+  /** Everything known about a mutation that did not end with an ordinary result. */
   readonly outcome?: Outcome | undefined;
   /** HTTP status of the provider's answer. */
   readonly status?: number | undefined;
@@ -75,9 +79,11 @@ export interface ErrorDetails {
   readonly attempts?: number | undefined;
   /** What to do about it, as a sentence. */
   readonly suggestion?: string | undefined;
+  /** What was underneath, for example a signal's reason. */
   readonly cause?: unknown;
   /** What a failed command had printed. Hidden from inspection and JSON. */
   readonly stdout?: Uint8Array | undefined;
+  /** As `stdout`. */
   readonly stderr?: Uint8Array | undefined;
   /** The whole result of a command, under `COMMAND_FAILED`. Hidden likewise. */
   readonly result?: ExecResult | undefined;
@@ -85,9 +91,11 @@ export interface ErrorDetails {
 
 /** What {@link UnsupportedFeatureError} is made from. */
 export interface UnsupportedDetails extends Omit<ErrorDetails, "code"> {
+  /** Always this one. */
   readonly code?: "UNSUPPORTED";
   /** The missing feature, for example `volumes`. */
   readonly feature: string;
+  /** Every requirement that cannot be met, with its reason. */
   readonly unmetRequirements: readonly UnmetRequirement[];
 }
 
@@ -124,6 +132,7 @@ const HIDDEN_FIELDS = ["stdout", "stderr", "result"] as const;
  * ```
  */
 export class BeachsideError extends Error {
+  /** What kind of failure it is. */
   declare readonly code: ErrorCode;
   /** The adapter's provider, for example `runloop`. */
   declare readonly provider?: string;
@@ -188,6 +197,7 @@ export class BeachsideError extends Error {
  * ```
  */
 export class UnsupportedFeatureError extends BeachsideError {
+  /** Always this one. */
   declare readonly code: "UNSUPPORTED";
   /** The missing feature, for example `volumes`. */
   declare readonly feature: string;

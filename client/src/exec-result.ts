@@ -29,7 +29,9 @@ export class ExecResult {
   readonly stdoutTruncated: boolean;
   /** Whether `stderr` was cut; `stderrBytes` is its true length. */
   readonly stderrTruncated: boolean;
+  /** How many bytes the command wrote to standard output, also where they were cut. */
   readonly stdoutBytes: number;
+  /** How many bytes it wrote to standard error. */
   readonly stderrBytes: number;
   /** Wall-clock time of the call, in milliseconds. */
   readonly durationMs: number;
@@ -71,9 +73,15 @@ export class ExecResult {
   }
 }
 
+/** Bytes that are not UTF-8, as JSON has them. */
+export interface Base64 {
+  /** With padding, on one line. */
+  readonly base64: string;
+}
+
 /** An {@link ExecResult} as JSON has it. */
 export type ExecResultJson = {
-  readonly [Field in "stdout" | "stderr"]: string | { readonly base64: string };
+  readonly [Field in "stdout" | "stderr"]: string | Base64;
 } & {
   readonly [Field in Exclude<
     keyof ExecResult,
@@ -81,7 +89,7 @@ export type ExecResultJson = {
   >]: ExecResult[Field];
 };
 
-function textOrBase64(bytes: Uint8Array): string | { readonly base64: string } {
+function textOrBase64(bytes: Uint8Array): string | Base64 {
   try {
     return strict.decode(bytes);
   } catch {

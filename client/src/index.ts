@@ -43,7 +43,7 @@ export type {
 } from "./errors.js";
 export { BeachsideError, isBeachsideError, UnsupportedFeatureError } from "./errors.js";
 export type { Command, CommandOptions, ExecOptions } from "./exec.js";
-export type { ExecResult, ExecResultJson } from "./exec-result.js";
+export type { Base64, ExecResult, ExecResultJson } from "./exec-result.js";
 export type { ReadFileOptions, SandboxFiles, WriteFileOptions } from "./files.js";
 export { Image } from "./image.js";
 export type { InventoryItem } from "./inventory.js";

@@ -20,11 +20,13 @@ import {
 
 /** Where to mount a volume. `volume.at()` makes one; making one asks no provider. */
 export interface MountDescriptor {
+  /** Which volume. */
   readonly volume: VolumeReference;
   /** Absolute and normalized, in the sandbox. */
   readonly path: string;
   /** A folder of the volume to mount instead of all of it. */
   readonly subpath?: string;
+  /** Whether writes fail. */
   readonly readOnly: boolean;
 }
 

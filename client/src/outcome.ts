@@ -22,9 +22,13 @@ import type {
 export interface AdapterOutcome {
   /** Whether a byte of the mutation was sent. */
   readonly submitted?: boolean;
+  /** The sandbox that it made or acts on, where known. */
   readonly sandboxId?: string;
+  /** The snapshot likewise. */
   readonly snapshotId?: string;
+  /** The volume likewise. */
   readonly volumeId?: string;
+  /** The process likewise. */
   readonly processId?: string;
   /** What became of the one kill that was attempted. */
   readonly killed?: boolean | "unknown";
@@ -38,6 +42,7 @@ export interface AdapterOutcome {
 
 /** What a capture keeps. `unknown` is what the provider does not say. */
 export interface CaptureDetails {
+  /** What is in the snapshot. */
   readonly preserve: Preserve | "unknown";
   /** The worst that it does to a running source. */
   readonly interruption: "none" | "pause" | "stop" | "unknown";
@@ -51,6 +56,7 @@ export interface CaptureDetails {
 
 /** The source of a capture, as it was found afterwards. */
 export interface CaptureSource {
+  /** The sandbox that was captured. */
   readonly reference: SandboxReference;
   /** `unknown` also where the provider could not be asked. */
   readonly state: SandboxState;
@@ -58,7 +64,9 @@ export interface CaptureSource {
 
 /** How restarting a source went. */
 export interface RestartOutcome {
+  /** `unknown` also where the provider could not be asked. */
   readonly status: "running" | "failed" | "unknown";
+  /** Why it did not start again. */
   readonly error?: unknown;
 }
 
@@ -70,9 +78,13 @@ export interface Outcome {
   readonly submitted?: boolean;
   /** Save this to ask `client.recover()` later. */
   readonly operation?: OperationReference;
+  /** The sandbox that it made or acts on, where known; it goes on existing. */
   readonly sandbox?: SandboxReference;
+  /** The snapshot likewise. */
   readonly snapshot?: SnapshotReference;
+  /** The volume likewise. */
   readonly volume?: VolumeReference;
+  /** The process likewise; it may still run. */
   readonly process?: ProcessReference;
   /** What a capture that was submitted keeps. */
   readonly capture?: CaptureDetails;

@@ -8,6 +8,7 @@ import type { SandboxReference } from "./references.js";
 
 /** How to reach a port of a sandbox. */
 export interface Preview {
+  /** Address of the port, without a slash at its end. */
   readonly url: string;
   /** `public` is open to everyone who has the URL. */
   readonly access: "protected" | "public";

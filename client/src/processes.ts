@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** Live processes of a sandbox: starting, reopening and following them. */
 
-import type { AdapterProcess, ProcessExit } from "./adapter.js";
+import type { AdapterProcess, ProcessExit, ProcessStatus, StreamOffsets } from "./adapter.js";
 import { invalid, isRecord, knownKeys, number, oneOf, optional, optionsOf } from "./arguments.js";
 import type { Connection } from "./connection.js";
 import { type Command, type CommandOptions, commandRequest } from "./exec.js";
@@ -16,6 +16,7 @@ import { type OutputMatch, type WaitForOutputOptions, waitForOutput } from "./wa
 export interface StartOptions extends CommandOptions, MutationOptions {
   /** An array is argv, a string is shell text. */
   readonly command: Command;
+  /** How its output comes; as text when omitted. */
   readonly output?:
     | {
         /** Live output, which is the only mode. */
@@ -30,7 +31,9 @@ export interface StartOptions extends CommandOptions, MutationOptions {
 
 /** Where to go on reading; `process.offsets()` gave the numbers. */
 export interface OpenProcessOptions extends CallOptions {
+  /** Of standard output, 0 or more; everything that the provider still has when omitted. */
   readonly stdoutOffset?: number | undefined;
+  /** Of standard error likewise. */
   readonly stderrOffset?: number | undefined;
 }
 
@@ -177,7 +180,7 @@ export class ProcessHandle {
   }
 
   /** Asks whether it still runs. */
-  status(options?: CallOptions): ReturnType<AdapterProcess["status"]> {
+  status(options?: CallOptions): Promise<ProcessStatus> {
     return this.#connection.read("process_status", options, [], (_, call) =>
       this.#process.status(call),
     );
@@ -259,7 +262,7 @@ export class ProcessHandle {
   }
 
   /** How far each stream was read, for `box.processes.get()`. */
-  offsets(): { readonly stdout: number; readonly stderr: number } {
+  offsets(): StreamOffsets {
     return this.#process.offsets();
   }
 

@@ -30,6 +30,7 @@ import { adapterVolumes, foundVolume, VolumeHandle } from "./volumes.js";
 
 /** How much was looked at. */
 export interface Searched {
+  /** Items of all pages that were looked at. */
   readonly items: number;
   /** `false` where the bound on pages was reached first. */
   readonly complete: boolean;
@@ -37,8 +38,11 @@ export interface Searched {
 
 /** What an operation made or acts on, as far as it was found. */
 export interface Found {
+  /** The sandbox, where one was found. */
   readonly sandbox?: SandboxHandle;
+  /** The snapshot, where one was found. */
   readonly snapshot?: SnapshotHandle;
+  /** The volume, where one was found. */
   readonly volume?: VolumeHandle;
   /** Its state, as `inspect()` says it. */
   readonly state?: string;
@@ -48,18 +52,34 @@ export interface Found {
 export type Continue = (options?: CallOptions) => Promise<Recovery>;
 
 /** What is known of an operation. */
-export type Recovery = { readonly operation: OperationReference } & (
-  | ({ readonly status: "done"; readonly searched?: Searched } & Found)
+export type Recovery = {
+  /** What was asked about. */
+  readonly operation: OperationReference;
+} & (
   | ({
+      /** It happened. */
+      readonly status: "done";
+      /** How much was looked at, where something was searched for. */
+      readonly searched?: Searched;
+    } & Found)
+  | ({
+      /** It is happening. */
       readonly status: "in_progress";
       /** What it is in the middle of. */
       readonly stage: string;
+      /** Waits for the rest. */
       readonly continue: Continue;
     } & Found)
-  | ({ readonly status: "failed"; readonly reason: string | null } & Found)
+  | ({
+      /** It was tried and did not work. */
+      readonly status: "failed";
+      /** The provider's reason. */
+      readonly reason: string | null;
+    } & Found)
   | {
       /** Nothing of it was seen. Proves nothing. */
       readonly status: "not_observed";
+      /** How much was looked at. */
       readonly searched: Searched;
       /** Only where doing it again cannot do it twice, as for a deletion. */
       readonly continue?: Continue;
@@ -67,13 +87,23 @@ export type Recovery = { readonly operation: OperationReference } & (
   | {
       /** More than one resource carries its markers. None is "the first". */
       readonly status: "ambiguous";
+      /** All of them. */
       readonly matches: readonly ResourceReference[];
+      /** How much was looked at. */
       readonly searched: Searched;
     }
-  | { readonly status: "unknown"; readonly reason: string; readonly searched?: Searched }
+  | {
+      /** The provider could not be asked, or the bound on pages was reached. */
+      readonly status: "unknown";
+      /** Why, as a sentence. */
+      readonly reason: string;
+      /** How much was looked at, where something was searched for. */
+      readonly searched?: Searched;
+    }
   | {
       /** The provider refused it; known to the process that submitted it only. */
       readonly status: "refused";
+      /** The refusal. */
       readonly error: BeachsideError;
     }
 );

@@ -7,6 +7,8 @@
  * whether some JSON has one of them.
  */
 
+import type { Markers } from "./adapter.js";
+
 /** What a mutation is called, in references, errors and recovery. */
 export type OperationKind =
   | "sandbox_create"
@@ -28,7 +30,9 @@ export type ResourceKind = "sandbox" | "snapshot" | "volume" | "process";
 
 /** One account of one provider. */
 export interface Scope {
+  /** The adapter's provider, for example `runloop`. */
   readonly provider: string;
+  /** The provider's id of the account. */
   readonly account: string;
 }
 
@@ -38,6 +42,7 @@ export interface Scope {
  * reopened.
  */
 export interface Ownership {
+  /** `created`: this application made it. `unknown`: nothing proves that, and nothing cleans it up by itself. */
   readonly state: "created" | "unknown";
   /** Id of the operation that made it. */
   readonly operation?: string;
@@ -46,15 +51,23 @@ export interface Ownership {
 }
 
 interface Reference<Kind extends string> {
+  /** Version of the shape of references. */
   readonly version: 1;
+  /** What it names. */
   readonly kind: Kind;
+  /** The adapter's provider, for example `runloop`. */
   readonly provider: string;
-  readonly scope: { readonly account: string };
+  /** Where it belongs; another connection refuses it with `SCOPE_MISMATCH`. */
+  readonly scope: {
+    /** The provider's id of the account. */
+    readonly account: string;
+  };
 }
 
 interface ResourceOf<Kind extends ResourceKind> extends Reference<Kind> {
   /** The provider's id. */
   readonly id: string;
+  /** Whether this application made it. */
   readonly ownership: Ownership;
 }
 
@@ -62,8 +75,11 @@ interface ResourceOf<Kind extends ResourceKind> extends Reference<Kind> {
 export interface MountRecord {
   /** The provider's id of the volume. */
   readonly volume: string;
+  /** Absolute, in the sandbox. */
   readonly path: string;
+  /** A folder of the volume instead of all of it. */
   readonly subpath?: string;
+  /** Whether writes fail. */
   readonly readOnly: boolean;
 }
 
@@ -97,8 +113,11 @@ export type ResourceReference =
 
 /** Names one submission of one mutation, for `recover()`. */
 export interface OperationReference extends Reference<"operation"> {
+  /** Which mutation. */
   readonly operation: OperationKind;
+  /** Random id of the operation that the caller asked for; the provider keeps it as metadata. */
   readonly operationId: string;
+  /** Random id of this submission of it; the provider keeps it too. */
   readonly submissionId: string;
   /** ISO 8601, by this machine's clock. */
   readonly submittedAt: string;
@@ -116,7 +135,7 @@ export const MAX_MOUNTS_JSON_BYTES = 16_384;
 export type StoragePolicy = "require-durable" | "allow-unconfirmed";
 
 /** What the provider keeps beside what an operation made. */
-export function markersOf({ operationId, submissionId }: OperationReference) {
+export function markersOf({ operationId, submissionId }: OperationReference): Markers {
   return { operation: operationId, submission: submissionId };
 }
 

@@ -49,6 +49,7 @@ export interface DestroyOptions extends MutationOptions {
 
 /** What `destroy` did. */
 export interface DestroyResult {
+  /** The provider confirmed it. */
   readonly state: "destroyed";
   /** Whether there was nothing left to destroy. */
   readonly alreadyGone: boolean;
@@ -58,6 +59,7 @@ export interface DestroyResult {
 
 /** What `suspend` and `resume` did. */
 export interface PowerResult {
+  /** The state that was asked for, which the provider confirmed. */
   readonly state: "suspended" | "running";
   /** Whether it was in that state already, so that nothing was done. */
   readonly alreadyThere: boolean;

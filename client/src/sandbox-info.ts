@@ -15,11 +15,13 @@ import {
 export interface SandboxSummary {
   /** For `client.sandboxes.get()`. */
   readonly reference: SandboxReference;
+  /** As the provider reports it; `unknown` is a state that this version does not know. */
   readonly state: SandboxState;
   /** The provider's own word for the state. */
   readonly providerState: string;
   /** ISO 8601; `null` where the provider does not say. */
   readonly createdAt: string | null;
+  /** Whether this application is proven to have made it. */
   readonly ownership: Ownership;
   /** `null` where the provider keeps none. */
   readonly labels: Readonly<Record<string, string>> | null;
@@ -31,12 +33,18 @@ export interface SandboxInfo extends SandboxSummary {
   readonly reason: string | null;
   /** The image's name or id; `null` for the provider's default. */
   readonly image: string | null;
+  /** When it ends or sleeps, as reported. */
   readonly lifecycle: {
+    /** Seconds from its creation to its end; `null` where there is no such limit. */
     readonly lifetimeSeconds: number | null;
+    /** Seconds without activity until it sleeps; `null` where it never does. */
     readonly idleSeconds: number | null;
   };
+  /** What it may reach, as reported. */
   readonly network: {
+    /** `unknown` where the reported policy is none of ours. */
     readonly policy: "blocked" | "internet" | "unknown";
+    /** The provider's id of the policy; `null` without one. */
     readonly policyId: string | null;
   };
   /**
@@ -47,6 +55,7 @@ export interface SandboxInfo extends SandboxSummary {
   readonly differences: readonly Difference[];
   /** Id of the snapshot it was restored from. */
   readonly snapshot: string | null;
+  /** Mounted volumes; `unknown` where neither the provider nor the reference says. */
   readonly mounts: readonly MountRecord[] | "unknown";
 }
 

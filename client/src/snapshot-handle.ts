@@ -34,6 +34,7 @@ import { isoTime } from "./sandbox-info.js";
 export interface RestoreOptions extends NewSandboxOptions {
   /** Only an empty one, which counts as omitted: sizes cannot be changed on restore. */
   readonly resources?: Readonly<Record<string, never>> | undefined;
+  /** What must hold; checked before anything is sent. */
   readonly requirements?:
     | {
         /**
@@ -49,11 +50,13 @@ export interface RestoreOptions extends NewSandboxOptions {
 export interface SnapshotSummary {
   /** For `client.snapshots.get()`. */
   readonly reference: SnapshotReference;
+  /** Only a `ready` one can be restored. */
   readonly state: SnapshotRecord["state"];
   /** The provider's own word for the state. */
   readonly providerState: string;
   /** ISO 8601; `null` where the provider does not say. */
   readonly createdAt: string | null;
+  /** Whether this application is proven to have made it. */
   readonly ownership: Ownership;
   /** `null` where the provider keeps none. */
   readonly labels: Readonly<Record<string, string>> | null;
@@ -65,14 +68,17 @@ export interface SnapshotSummary {
 export interface SnapshotInfo extends SnapshotSummary {
   /** The provider's reason, for a failed snapshot. */
   readonly reason: string | null;
+  /** `null` where the provider does not say. */
   readonly sizeBytes: number | null;
   /** ISO 8601; `null` where it is kept until it is deleted. */
   readonly expiresAt: string | null;
+  /** Volumes that its source had mounted. */
   readonly mounts: readonly MountRecord[] | "unknown";
 }
 
 /** What deleting did. */
 export interface DeleteResult {
+  /** The provider confirmed it. */
   readonly state: "deleted";
   /** Whether there was nothing left to delete. */
   readonly alreadyGone: boolean;

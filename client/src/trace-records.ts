@@ -16,6 +16,7 @@ export interface RequestFields {
   readonly operation: string;
   /** The operation that it is made for, as in its reference; absent for a read. */
   readonly operationId?: string;
+  /** HTTP method. */
   readonly method: string;
   /** The path with `{id}` in place of ids: what to group by. */
   readonly route: string;
@@ -27,6 +28,7 @@ export interface RequestFields {
 
 /** A request is about to be sent. Channel `beachside.request.start`. */
 export interface RequestStart extends RequestFields {
+  /** Also the end of the channel's name, `beachside.request.start`. */
   readonly type: "request.start";
   /** Size of the body. */
   readonly sentBytes: number;
@@ -34,6 +36,7 @@ export interface RequestStart extends RequestFields {
 
 /** A request was answered, failed or was given up. Channel `beachside.request.end`. */
 export interface RequestEnd extends RequestFields {
+  /** Also the end of the channel's name, `beachside.request.end`. */
   readonly type: "request.end";
   /** HTTP status; absent where no answer came. */
   readonly status?: number;
@@ -52,6 +55,7 @@ export interface RequestEnd extends RequestFields {
 
 /** A read failed and is sent again. Channel `beachside.retry`. */
 export interface Retry extends RequestFields {
+  /** Also the end of the channel's name, `beachside.retry`. */
   readonly type: "retry";
   /** For example `status 503`, or a {@link RequestEnd.failure}. */
   readonly reason: string;
@@ -61,12 +65,17 @@ export interface Retry extends RequestFields {
 
 /** Live output is read on where its connection ended. Channel `beachside.reconnect`. */
 export interface Reconnect {
+  /** Also the end of the channel's name, `beachside.reconnect`. */
   readonly type: "reconnect";
   /** Milliseconds since the epoch. */
   readonly time: number;
+  /** The call that reads, for example `process_read`. */
   readonly operation: string;
+  /** The provider's id of the sandbox. */
   readonly sandboxId: string;
+  /** The provider's id of the process. */
   readonly processId: string;
+  /** Which stream goes on. */
   readonly stream: "stdout" | "stderr";
   /** Where it goes on, as the provider counts. */
   readonly offset: number;
@@ -77,21 +86,25 @@ export interface Reconnect {
 interface OperationFields {
   /** Milliseconds since the epoch. */
   readonly time: number;
+  /** Which mutation. */
   readonly operation: OperationKind;
   /** As in the operation's reference. */
   readonly operationId: string;
   /** What it acts on. */
   readonly targetKind?: string;
+  /** The provider's id of it. */
   readonly targetId?: string;
 }
 
 /** A mutation is about to be sent; told in the caller's async context. Channel `beachside.operation.submit`. */
 export interface OperationSubmit extends OperationFields {
+  /** Also the end of the channel's name, `beachside.operation.submit`. */
   readonly type: "operation.submit";
 }
 
 /** A mutation, or one wait for it, ended. Channel `beachside.operation.settle`. */
 export interface OperationSettle extends OperationFields {
+  /** Also the end of the channel's name, `beachside.operation.settle`. */
   readonly type: "operation.settle";
   /** The error's code; absent for a success. */
   readonly code?: ErrorCode;
@@ -103,9 +116,11 @@ export interface OperationSettle extends OperationFields {
 
 /** Records that were not told, because the program was too busy to take them. Channel `beachside.dropped`. */
 export interface Dropped {
+  /** Also the end of the channel's name, `beachside.dropped`. */
   readonly type: "dropped";
   /** Milliseconds since the epoch. */
   readonly time: number;
+  /** How many. */
   readonly count: number;
 }
 

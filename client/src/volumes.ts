@@ -24,6 +24,7 @@ import type { DeleteResult } from "./snapshot-handle.js";
 
 /** Options of `volumes.create`. */
 export interface CreateVolumeOptions extends MutationOptions {
+  /** Not empty. What else it must be is the provider's to say. */
   readonly name: string;
 }
 
@@ -35,9 +36,11 @@ export interface VolumeInfo {
   readonly state: VolumeRecord["state"];
   /** The provider's own word for the state. */
   readonly providerState: string;
+  /** As it was chosen. */
   readonly name: string;
   /** ISO 8601; `null` where the provider does not say. */
   readonly createdAt: string | null;
+  /** Whether this application is proven to have made it. */
   readonly ownership: Ownership;
 }
 

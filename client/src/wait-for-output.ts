@@ -34,6 +34,7 @@ export interface WaitForOutputOptions extends CallOptions {
 
 /** What {@link ProcessHandle.waitForOutput} found. */
 export interface OutputMatch {
+  /** Where it was written. */
   readonly stream: "stdout" | "stderr";
   /** The text that matched. */
   readonly text: string;

@@ -34,6 +34,7 @@ export interface WaitForPortOptions extends CallOptions {
 
 /** What {@link SandboxHandle.waitForPort} found. */
 export interface ListeningPort {
+  /** The port that was asked for. */
   readonly port: number;
   /**
    * The addresses that are listened on: `any`, `loopback` (only connections
