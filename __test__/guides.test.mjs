@@ -4,14 +4,15 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import test from "node:test";
 import { filesBelow } from "../scripts/files.mjs";
-import { KEY, runloopClient } from "./support/runloop.mjs";
-import { moduleOf, recorder, snippetsOf } from "./support/snippets.mjs";
+import { KEY, runloopClient, simulator } from "./support/runloop.mjs";
+import { moduleOf, otherBlocksOf, recorder, runInShell, snippetsOf } from "./support/snippets.mjs";
 
 /** Guides lie in docs/ itself; what is below is for maintainers. */
 const atTheTop = (file) => path.dirname(file) === "docs";
 
 const guides = [
   "README.md",
+  "CONTRIBUTING.md",
   "simulator/README.md",
   ...filesBelow("docs", (name) => name.endsWith(".md")).filter(atTheTop),
 ];
@@ -48,3 +49,25 @@ for (const guide of guides) {
     }
   });
 }
+
+for (const guide of guides) {
+  const blocks = otherBlocksOf(guide).filter(({ info }) => info === "sh");
+  if (blocks.length === 0) continue;
+  test(`[R2] every shell snippet of ${guide} runs (${blocks.length})`, async (t) => {
+    const service = await simulator(t);
+    const env = { RUNLOOP_BASE_URL: service.url, RUNLOOP_API_KEY: KEY };
+    for (const { line, code } of blocks) {
+      await runInShell(code, env).catch((error) => {
+        throw new Error(`${guide}:${line} ${error.message}`);
+      });
+    }
+  });
+}
+
+test("every block of the guides has a language, JSON is JSON, and what is not run says why", () => {
+  const known = /^(?:text|json|sh|(?:js|sh|rust|ts) not run: \S.*)$/;
+  for (const { document, line, info, code } of guides.flatMap(otherBlocksOf)) {
+    assert.match(info, known, `${document}:${line}`);
+    if (info === "json") JSON.parse(code);
+  }
+});
