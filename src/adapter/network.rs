@@ -29,6 +29,10 @@ const MAX_PAGES: u32 = 20;
 /// calls in one go are there already and share it: a fraction of a request.
 const GATHER: Duration = Duration::from_millis(1);
 
+/// How long a policy that somebody just made may be missing from the list.
+/// Whether the service's lists lag is unknown.
+const VISIBLE_AFTER: Duration = Duration::from_secs(4);
+
 /// What the checks of a connection share.
 #[derive(Debug, Default)]
 pub(super) struct PolicyChecks {
@@ -173,7 +177,7 @@ impl Connection {
 
     /// Creates the policy. Where that is refused or its answer is lost, another
     /// process, or this very request, may have made it: the name is unique, so
-    /// a look tells.
+    /// a look tells, or a second one where the list lags.
     async fn make_policy(&self, operation: &'static str, call: &Call) -> Result<NetworkPolicy> {
         let request = policies::create(&CreateNetworkPolicy {
             name: NAME,
@@ -198,6 +202,11 @@ impl Connection {
             Code::Rejected | Code::Conflict | Code::OutcomeUnknown
                 if self.stopped(call, operation).is_none() =>
             {
+                if let Some(found) = self.policy_by_name(operation, call).await? {
+                    return Ok(found);
+                }
+                self.until_stopped(call, operation, tokio::time::sleep(VISIBLE_AFTER))
+                    .await?;
                 let found = self.policy_by_name(operation, call).await?;
                 found.ok_or_else(|| not_made(&problem))
             }
@@ -411,8 +420,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_policy_that_cannot_be_made_or_found_is_a_typed_error() {
         for (steps, code) in [
-            (vec![nothing(), taken(), nothing()], Code::Rejected),
-            (vec![nothing(), Step::reset(), nothing()], Code::Unavailable),
+            (
+                vec![nothing(), taken(), nothing(), nothing()],
+                Code::Rejected,
+            ),
+            (
+                vec![nothing(), Step::reset(), nothing(), nothing()],
+                Code::Unavailable,
+            ),
             (vec![nothing(), Step::refused()], Code::Unavailable),
             (vec![nothing(), Step::json(403, "")], Code::PermissionDenied),
             (vec![nothing(), Step::json(429, "")], Code::RateLimited),
@@ -421,6 +436,16 @@ mod tests {
         ] {
             let (result, _) = check(steps).await;
             assert_eq!(result.unwrap_err().code(), code);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a7_a_policy_of_another_process_that_the_list_shows_late_is_waited_for() {
+        let conflict = || Step::json(409, "");
+        for lost in [taken(), conflict(), Step::reset()] {
+            let (result, lines) = check(vec![nothing(), lost, nothing(), found()]).await;
+            assert_eq!(result.unwrap(), "np_1");
+            assert_eq!(lines, [LOOK, MAKE, LOOK, LOOK]);
         }
     }
 
