@@ -227,7 +227,7 @@ impl Process {
     ///
     /// # Errors
     /// What the service refuses the kill with; `OUTCOME_UNKNOWN` where no end
-    /// is reported within `timeouts.stopSeconds`; `CANCELLED`.
+    /// is reported within `timeouts.stopSeconds`, or asking for it is refused; `CANCELLED`.
     pub async fn terminate(&self, call: &Call) -> Result<ProcessExit> {
         const OPERATION: &str = "process_terminate";
         let Inner {
@@ -246,16 +246,22 @@ impl Process {
                 outcome.killed = Some(Killed::Unknown);
             })
         };
+        let unseen = |message: String| {
+            Error::new(Code::OutcomeUnknown, message)
+                .during(OPERATION)
+                .with_resource("process", &target.id)
+        };
         match tokio::time::timeout(limit, self.wait(call)).await {
-            Ok(Err(error)) if is_passing(&error) => Err(unknown(lost.unwrap_or(error))),
+            Ok(Err(error)) if is_unread(&error) => {
+                let message = format!("the kill was taken and the end is not known: {error}");
+                Err(unknown(lost.unwrap_or_else(|| unseen(message))))
+            }
             Ok(exit) => exit.map_err(|error| sent(error.during(OPERATION))),
-            Err(_) => Err(unknown(lost.unwrap_or_else(|| {
+            Err(_) => {
                 let seconds = limit.as_secs_f64();
                 let message = format!("no end of the process was reported within {seconds} s");
-                Error::new(Code::OutcomeUnknown, message)
-                    .during(OPERATION)
-                    .with_resource("process", &target.id)
-            }))),
+                Err(unknown(lost.unwrap_or_else(|| unseen(message))))
+            }
         }
     }
 
@@ -288,6 +294,11 @@ impl Process {
             .until_stopped(call, operation, work)
             .await?
     }
+}
+
+/// Whether the end could not be asked for, as opposed to an end that is an error itself.
+fn is_unread(error: &Error) -> bool {
+    is_passing(error) || (error.status().is_some() && error.code() != Code::NotRunning)
 }
 
 /// The service's view of an execution.

@@ -275,6 +275,25 @@ async fn r23_r29_a_kill_whose_answer_is_lost_is_observed_and_not_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r23_r31_a_kill_that_was_taken_is_not_refused_where_its_end_cannot_be_asked_for() {
+    for status in [400, 401, 403, 404, 409] {
+        let (connection, service) = running()
+            .answers("/wait_for_status", status, json!({}))
+            .connect()
+            .await;
+        let error = open(&connection)
+            .await
+            .terminate(&Call::default())
+            .await
+            .unwrap_err();
+        assert_eq!(error.code(), Code::OutcomeUnknown, "{status}");
+        assert_eq!(error.outcome().submitted, Some(true));
+        assert_eq!(error.outcome().killed, Some(Killed::Unknown));
+        assert_eq!(service.requests("/kill").len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn r23_after_a_detach_nothing_of_ours_runs_and_the_process_does() {
     let (connection, service) = running().connect().await;
     let process = open(&connection).await;
