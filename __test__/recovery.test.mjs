@@ -72,6 +72,31 @@ test("[V20] what was not seen is not_observed, and a late commit is found by a l
   assertReadOnly(memory.world);
 });
 
+test("[V20] a state that is not known is not taken for done, and the wait goes on until it is", async (t) => {
+  const memory = await memoryClient(t);
+  const { client, world } = memory;
+  let creation;
+  const source = await client.sandboxes.create({ onSubmit: (each) => (creation = each) });
+  let capture;
+  await source.snapshot({ onSubmit: (each) => (capture = each) });
+  const [snapshot] = world.snapshots.values();
+  const other = await second(t, memory);
+
+  world.setState(world.sandboxes.get(source.reference.id), "unknown");
+  const created = await other.recover(creation);
+  assert.deepEqual([created.status, created.state], ["in_progress", "unknown"]);
+  const continued = created.continue();
+  await world.arrival("waitForSandbox");
+  world.setState(world.sandboxes.get(source.reference.id), "running");
+  assert.equal((await continued).status, "done");
+
+  snapshot.state = "unknown";
+  const captured = await other.recover(capture);
+  assert.deepEqual([captured.status, captured.state], ["in_progress", "unknown"]);
+  snapshot.state = "ready";
+  assert.equal((await captured.continue()).status, "done");
+});
+
 test("[V20] two matches are ambiguous, a failed one is failed, an unfinished search is unknown", async (t) => {
   const memory = await memoryClient(t);
   memory.world.fail("createSandbox", lost(), { acted: true });

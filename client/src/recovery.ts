@@ -204,7 +204,8 @@ async function observeSandbox(
   const { id, state, reason } = one.item;
   const sandbox = connection.handles.sandbox(connection, toReference(one.item));
   if (state === "failed") return { status: "failed", reason, sandbox, state };
-  if (state === "starting") {
+  // A state that is not known may come before running.
+  if (state === "starting" || state === "unknown") {
     const wait = (each: Call) =>
       connection.adapter.waitForSandbox({ sandboxId: id, state: "running" }, each);
     const next = continuing(connection, operation, wait);
@@ -237,7 +238,8 @@ async function observeCapture(
   const { id, state, reason } = one.item;
   const snapshot = connection.handles.snapshot(connection, toReference(one.item));
   if (state === "failed") return { status: "failed", reason, snapshot, state };
-  if (state === "creating") {
+  // A state that is not known may come before ready.
+  if (state === "creating" || state === "unknown") {
     const next = continuing(connection, operation, (each) =>
       adapter.waitForSnapshot({ snapshotId: id }, each),
     );
