@@ -116,6 +116,25 @@ test("[V27] close ends a read in flight with CLOSED and a mutation that was sent
   await Promise.all([read, mutation]);
 });
 
+test("[V27] close ends the wait for a mutation that was answered with OUTCOME_UNKNOWN, too", async () => {
+  const { adapter, world } = memoryAdapter();
+  const client = await Beachside.connect({ adapter });
+  world.hold("waitForSandbox");
+  const operation = await client.sandboxes.submitCreate();
+  const waiting = assert.rejects(operation.wait(), (error) => {
+    assert.equal(error.code, "OUTCOME_UNKNOWN");
+    assert.equal(error.cause.code, "CLOSED");
+    assert.equal(error.outcome.submitted, true);
+    assert.deepEqual(error.outcome.operation, operation.reference);
+    assert.equal(error.outcome.sandbox.ownership.state, "created");
+    return true;
+  });
+  await world.arrival("waitForSandbox");
+  await client.close();
+  await waiting;
+  await assert.rejects(operation.wait(), { code: "OUTCOME_UNKNOWN" });
+});
+
 test("[V17] inspecting a client or a handle shows no more than its scope and reference", async () => {
   const { adapter } = memoryAdapter();
   const client = await Beachside.connect({ adapter, credentials: { apiKey: "ak_secret_12345" } });

@@ -95,6 +95,16 @@ test("a lost command is a failed look, not an unknown outcome", async (t) => {
   assert.equal(error.requestId, "r1");
 });
 
+test("[V27] a look that the end of the connection cuts off rejects with CLOSED, like every read", async (t) => {
+  const { client, world } = await memoryClient(t);
+  const box = await client.sandboxes.create();
+  world.hold("exec");
+  const waiting = rejection(box.waitForPort(80));
+  await world.arrival("exec");
+  await client.close();
+  assert.equal((await waiting).code, "CLOSED");
+});
+
 test("wrong arguments of waitForPort are refused by name before anything is sent", async (t) => {
   const { box, world } = await sandbox(t);
   for (const [port, options, message] of [

@@ -92,8 +92,9 @@ export class List<Item> implements PromiseLike<Page<Item>>, AsyncIterable<Item> 
   }
 
   /**
-   * Every item, from the first page on. An aborted `signal` ends it with
-   * `CANCELLED` at the next item, also within a page.
+   * Every item that the provider gives, from the first page on; whether some may
+   * be missing stands in the `coverage` of {@link pages}. An aborted `signal`
+   * ends it with `CANCELLED` at the next item, also within a page.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     for await (const page of this.pages()) {

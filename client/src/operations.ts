@@ -13,7 +13,7 @@ import { callback, optionsOf, signalOf } from "./arguments.js";
 import type { OperationName } from "./calls.js";
 import { adapterOutcome, type Connection, cancelled } from "./connection.js";
 import {
-  type BeachsideError,
+  BeachsideError,
   captureStack,
   type ErrorCode,
   enrich,
@@ -329,8 +329,9 @@ class Submission<First, Result> implements Evidence {
   }
 
   /** Completes the error with everything known: what it says itself wins over what was known before. */
-  #explain(error: unknown): BeachsideError {
+  #explain(failure: unknown): BeachsideError {
     const { kind, name = kind } = this.#mutation;
+    const error = this.#unlessClosed(failure);
     if (!isBeachsideError(error) || error.outcome?.operation === undefined) {
       const sent = this.#sentBefore(error);
       const outcome = {
@@ -342,6 +343,15 @@ class Submission<First, Result> implements Evidence {
       return this.#connection.complete(error, name, outcome);
     }
     return this.#connection.complete(error, name);
+  }
+
+  /** That the connection was closed says nothing of a mutation that was sent. */
+  #unlessClosed(error: unknown): unknown {
+    if (!isBeachsideError(error) || error.code !== "CLOSED") return error;
+    const { outcome } = error;
+    if (!this.#isAnswered && outcome?.submitted !== true) return error;
+    const message = `The outcome is not known: ${error.message}`;
+    return new BeachsideError(message, { code: "OUTCOME_UNKNOWN", outcome, cause: error });
   }
 
   /** What the stage and the code say by themselves; the adapter's own word comes on top. */

@@ -160,7 +160,7 @@ async function look(
     timeoutSeconds: Math.ceil(left) + SLACK_SECONDS,
     maxOutputBytes: 4096,
   };
-  const record = await asked(connection.adapter.exec(request, call), call);
+  const record = await asked(connection, connection.adapter.exec(request, call), call);
   const said = new TextDecoder().decode(record.stdout).trim();
   if (record.exitCode === FOUND && isAddress(said)) return said;
   // Without a way to pause the sandbox was looked at once.
@@ -174,7 +174,7 @@ async function look(
 }
 
 /** Looking changes nothing: what became of the command does not matter to the caller. */
-async function asked<T>(command: Promise<T>, call: Call): Promise<T> {
+async function asked<T>(connection: Connection, command: Promise<T>, call: Call): Promise<T> {
   try {
     return await command;
   } catch (error) {
@@ -182,6 +182,7 @@ async function asked<T>(command: Promise<T>, call: Call): Promise<T> {
     if (error.code === "CANCELLED" && call.signal !== undefined) {
       throw cancelled(OPERATION, call.signal);
     }
+    connection.refuseClosed();
     const { message, cause, reason, status, requestId, retryAfterSeconds, attempts, resource } =
       error;
     const code = error.code === "OUTCOME_UNKNOWN" ? "UNAVAILABLE" : error.code;
