@@ -81,7 +81,14 @@ test("[V16] each missing field of a reference is refused by its name", () => {
       path,
     );
   }
-  for (const path of ["operation", "operationId", "submissionId", "submittedAt", "target.id"]) {
+  for (const path of [
+    "operation",
+    "operationId",
+    "submissionId",
+    "submittedAt",
+    "target",
+    "target.id",
+  ]) {
     assert.throws(
       () => validateOperationReference(changed(operation(), path, undefined)),
       (error) => error.code === "INVALID_ARGUMENT" && error.message.includes(`reference.${path}`),
@@ -136,6 +143,8 @@ test("[V16] wrong, unknown and inconsistent fields of a reference are refused by
     ["target.provider", "other", /target\.provider differs from reference\.provider/],
     ["target.scope.account", "other", /target\.scope\.account differs/],
     ["target", 7, /reference\.target must be an object/],
+    ["operation", "snapshot_delete", /target is inconsistent.*must be a snapshot, not a sandbox/],
+    ["operation", "sandbox_create", /target is inconsistent.*must be left out, not a sandbox/],
   ];
   for (const [path, value, message] of inconsistent) {
     assert.throws(

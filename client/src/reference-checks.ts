@@ -27,20 +27,21 @@ const RESOURCE_FIELDS: Readonly<Record<ResourceKind, readonly string[]>> = {
   process: [...RESOURCE, "sandbox"],
 };
 const OPERATION_FIELDS = [...COMMON, "operation", "operationId", "submissionId", "submittedAt"];
-const OPERATIONS: Readonly<Record<OperationKind, true>> = {
-  sandbox_create: true,
-  sandbox_suspend: true,
-  sandbox_resume: true,
-  sandbox_destroy: true,
-  exec: true,
-  process_start: true,
-  process_terminate: true,
-  file_write: true,
-  snapshot_capture: true,
-  snapshot_restore: true,
-  snapshot_delete: true,
-  volume_create: true,
-  volume_delete: true,
+/** The kind of what each operation acts on; `null` where it makes something out of nothing. */
+const TARGETS: Readonly<Record<OperationKind, ResourceKind | null>> = {
+  sandbox_create: null,
+  sandbox_suspend: "sandbox",
+  sandbox_resume: "sandbox",
+  sandbox_destroy: "sandbox",
+  exec: "sandbox",
+  process_start: "sandbox",
+  process_terminate: "process",
+  file_write: "sandbox",
+  snapshot_capture: "sandbox",
+  snapshot_restore: "snapshot",
+  snapshot_delete: "snapshot",
+  volume_create: null,
+  volume_delete: "volume",
 };
 
 type Fields = Record<string, unknown>;
@@ -79,7 +80,7 @@ export function validateOperationReference(json: unknown): OperationReference {
   exactFields("reference", fields, OPERATION_FIELDS, ["target"]);
   common("reference", fields);
   const operation = fields["operation"];
-  if (typeof operation !== "string" || !Object.hasOwn(OPERATIONS, operation)) {
+  if (typeof operation !== "string" || !Object.hasOwn(TARGETS, operation)) {
     throw invalid(`reference.operation is not a known operation: ${shown(operation)}.`);
   }
   identifier("reference.operationId", fields["operationId"]);
@@ -88,12 +89,7 @@ export function validateOperationReference(json: unknown): OperationReference {
   if (typeof at !== "string" || !TIME.test(at) || Number.isNaN(Date.parse(at))) {
     throw invalid("reference.submittedAt must be a time in ISO 8601.");
   }
-  if (fields["target"] !== undefined) {
-    const target = fields["target"];
-    if (!isRecord(target)) throw invalid("reference.target must be an object.");
-    resource("reference.target", target);
-    sameScope(fields, target);
-  }
+  targetOf(operation as OperationKind, fields);
   return frozenCopy(fields) as unknown as OperationReference;
 }
 
@@ -188,6 +184,25 @@ function mounts(at: string, value: unknown): void {
   if (Buffer.byteLength(JSON.stringify(value)) > MAX_MOUNTS_JSON_BYTES) {
     throw invalid(`${at} is longer than ${MAX_MOUNTS_JSON_BYTES} bytes as JSON.`);
   }
+}
+
+/** What an operation acts on must be there, and of its kind. */
+function targetOf(operation: OperationKind, fields: Fields): void {
+  const { target } = fields as { readonly target?: unknown };
+  const expected = TARGETS[operation];
+  if (target === undefined) {
+    if (expected !== null) throw missing("reference.target");
+    return;
+  }
+  if (!isRecord(target)) throw invalid("reference.target must be an object.");
+  const { kind } = resource("reference.target", target);
+  if (kind !== expected) {
+    const right = expected === null ? "left out" : `a ${expected}`;
+    throw invalid(
+      `reference.target is inconsistent with reference.operation: for ${operation} it must be ${right}, not a ${kind}.`,
+    );
+  }
+  sameScope(fields, target);
 }
 
 function sameScope(outer: Fields, inner: Fields): void {
