@@ -16,6 +16,7 @@ import path from "node:path";
 import { root } from "./files.mjs";
 
 const js = (...files) => ["node", "scripts/test.mjs", "node", ...files];
+const node = (version, ...files) => ["node", "scripts/test.mjs", "node", version, ...files];
 const bun = (...files) => ["node", "scripts/test.mjs", "bun", ...files];
 const rust = (name, binary, filter) => ["cargo", "test", "-p", name, "--test", binary, filter];
 
@@ -36,10 +37,25 @@ const PARTS = {
     scale: 100,
     command: js("__test__/native-scale.test.mjs"),
   },
+  "native-22": {
+    what: "the same on Node 22",
+    scale: 100,
+    command: node("22", "__test__/native-scale.test.mjs"),
+  },
+  "native-24": {
+    what: "the same on Node 24",
+    scale: 100,
+    command: node("24", "__test__/native-scale.test.mjs"),
+  },
   "native-bun": {
     what: "the same on Bun",
     scale: 100,
     command: bun("__test__/native-scale.test.mjs"),
+  },
+  connections: {
+    what: "1,000 commands that wait over TLS and HTTP/2, and reads beside them; HTTP/2 that fails",
+    scale: 10,
+    command: js("__test__/connections.test.mjs"),
   },
   properties: {
     what: "generated and kept input for everything that reads what a service sends (Rust, optimized)",
@@ -138,10 +154,12 @@ async function run(name) {
 function counts(output) {
   const found = [];
   for (const line of output.split("\n")) {
-    const told = /^ *(?:ℹ|#)? ?(\{"seed".*\})$/.exec(line);
+    const told = /^ *(?:ℹ|#)? ?(\{"(?:seed|callsPerRound)".*\})$/.exec(line);
+    const read = /^ *(?:ℹ|#)? ?(\d+ commands: a read took .*)$/.exec(line);
     const passed = /^ℹ pass (\d+)/.exec(line) ?? /^ (\d+) pass$/.exec(line);
     const rusty = /^test result: \w+\. (\d+) passed/.exec(line);
     if (told !== null) found.push(`\`${told[1]}\``);
+    else if (read !== null) found.push(read[1]);
     else if (passed !== null) found.push(`${passed[1]} tests`);
     else if (rusty !== null && rusty[1] !== "0") found.push(`${rusty[1]} tests`);
   }

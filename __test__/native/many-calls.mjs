@@ -1,7 +1,8 @@
 /**
- * Many calls, failures, abandoned streams and forgotten clients; then memory and sockets are where they were.
+ * Many calls, failures, abandoned streams and forgotten clients, in equal rounds.
  *
- * Prints what grew. Counts are those of TEST_SCALE=100, divided by it.
+ * Prints how memory and sockets stood after each round. Counts are those of
+ * TEST_SCALE=100, divided by it.
  */
 
 import { readdirSync, readlinkSync } from "node:fs";
@@ -11,6 +12,7 @@ import { Beachside } from "beachside";
 const { RUNLOOP_API_KEY: apiKey, RUNLOOP_BASE_URL: baseUrl, SANDBOX, SCALE } = process.env;
 const count = (full) => Math.ceil((full * Number(SCALE)) / 100);
 const connect = () => Beachside.connect(runloop({ apiKey, baseUrl, network: "internet" }));
+const ROUNDS = 6;
 const reference = JSON.parse(SANDBOX);
 
 const collect = async () => {
@@ -63,22 +65,24 @@ async function round(scale) {
   await client.close();
 }
 
-await round(0.2);
-await collect();
-const before = { ...process.memoryUsage(), sockets: sockets() };
-await round(1);
+/** Where memory is: what V8 has mapped for its heap counts apart, because it keeps room that it once needed. */
+async function sample() {
+  await collect();
+  const { heapUsed, heapTotal, external, rss } = process.memoryUsage();
+  const native = typeof Bun === "undefined" ? rss - heapTotal : rss;
+  return { heapUsed, heapTotal, external, rss, native, sockets: sockets() };
+}
+
+await round(1 / ROUNDS);
+const samples = [await sample()];
+for (let done = 0; done < ROUNDS; done++) {
+  await round(1 / ROUNDS);
+  samples.push(await sample());
+}
 // Connections that nobody uses are closed after 20 s.
-for (let wait = 0; wait < 300 && sockets() > before.sockets + 4; wait++) {
+for (let wait = 0; wait < 300 && sockets() > samples[0].sockets + 4; wait++) {
   await new Promise((resolve) => setTimeout(resolve, 100));
   if (wait % 20 === 0) await collect();
 }
-await collect();
-const after = { ...process.memoryUsage(), sockets: sockets() };
-const megabytes = (key) => Math.round((after[key] - before[key]) / 1e5) / 10;
-const grown = {
-  heapMB: megabytes("heapUsed"),
-  externalMB: megabytes("external"),
-  rssMB: megabytes("rss"),
-  sockets: after.sockets - before.sockets,
-};
-process.stdout.write(JSON.stringify(grown));
+const callsPerRound = count(112_200 / ROUNDS);
+process.stdout.write(JSON.stringify({ callsPerRound, samples, last: await sample() }));
