@@ -1,6 +1,10 @@
 /** No secret shows in anything that callers print or store, whatever the service echoes. */
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
 import test from "node:test";
 import { runloop, runloopAdapter } from "@beachside/runloop";
 import { rejection } from "./support/client.mjs";
@@ -125,7 +129,7 @@ async function world(t) {
   const box = await client.sandboxes.create();
   const { snapshot } = await box.snapshot();
   const { headers: token } = await box.preview(3000);
-  const bearer = Object.values(token)[0].slice("Bearer ".length);
+  const bearer = keepSecret("a tunnel's token", Object.values(token)[0].slice("Bearer ".length));
   // A connection hides the tokens that it has heard of.
   await (await blocked.sandboxes.get(box.reference)).inspect();
   await blocked.sandboxes.create();
@@ -228,5 +232,28 @@ test("the look for leaks finds one, in each form and in a cause", () => {
     new Error(encodeURIComponent(`a ${secret}`)),
   ]) {
     assert.throws(() => assertKept(leak, "this"), /shows a word of this test/);
+  }
+});
+
+test("[V17] the look through all that the tests showed finds a secret, and is not content with nothing", (t) => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "beachside-leaks-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const put = (name, text) => writeFileSync(path.join(folder, name), text);
+  const look = () => {
+    const { status, stdout, stderr } = spawnSync("node", ["scripts/leaks.mjs", folder]);
+    return { status, said: `${stdout}${stderr}` };
+  };
+  assert.equal(look().status, 1);
+  const secret = "a-word-of-another-process-52";
+  put("1.secrets", `${JSON.stringify({ name: "that word", secret })}\n`);
+  put("output", "all is well\n");
+  const said = "no secret shows: 0 kB in 1 files, 2 forms of secrets\n";
+  assert.deepEqual(look(), { status: 0, said });
+  for (const leak of [secret, Buffer.from(secret).toString("base64"), "hunter2", "ak_0123456789"]) {
+    put("2.shown", `one\ntwo ${leak}\n`);
+    const { status, said } = look();
+    assert.equal(status, 1, leak);
+    assert.match(said, /^2\.shown:2 shows (that word|a word like)/);
+    assert.ok(!said.includes(leak));
   }
 });

@@ -4,12 +4,28 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# Everything that any step shows; the last one looks for the tests' secrets in it.
+export SUITE_LOG=$PWD/target/suite-log
+rm -rf "$SUITE_LOG"
+mkdir -p "$SUITE_LOG"
+
 step() {
   printf '\n== %s\n' "$*"
 }
 run() {
   step "$@"
-  "$@"
+  "$@" 2>&1 | tee -a "$SUITE_LOG/output"
+}
+# The same for what is not for reading: its closing lines, or all where it fails.
+quietly() {
+  step "$@"
+  if "$@" >"$SUITE_LOG/quiet" 2>&1; then
+    tail -n 8 "$SUITE_LOG/quiet"
+  else
+    cat "$SUITE_LOG/quiet"
+    return 1
+  fi
+  cat "$SUITE_LOG/quiet" >>"$SUITE_LOG/output"
 }
 
 run cargo fmt --all --check
@@ -42,5 +58,7 @@ fi
 run node scripts/test.mjs bun
 run node __test__/chaos/run.mjs --seed 10 --minutes 0.4
 
+quietly env BEACHSIDE_LOG=debug node scripts/test.mjs node __test__/runloop-{exec,files,lifecycle,previews}.test.mjs
 run npm run --silent demo
+run node scripts/leaks.mjs "$SUITE_LOG"
 run node scripts/requirements.mjs --count

@@ -9,6 +9,7 @@ import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
+import { keep } from "./suite-log.mjs";
 
 const FLAGS = [
   "--headless",
@@ -34,6 +35,7 @@ export async function openPage(t, url) {
   });
   const browser = new Connection(child.stdio[3], child.stdio[4], exited);
   t.after(async () => {
+    keep(await page.evaluate("document.documentElement.outerHTML").catch(() => ""));
     await browser.send("Browser.close").catch(() => child.kill("SIGKILL"));
     await exited;
     await rm(profile, { recursive: true, force: true, maxRetries: 5 });

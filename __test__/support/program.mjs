@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { keep } from "./suite-log.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const preloadFlag = typeof Bun === "undefined" ? "--import" : "--preload";
@@ -28,5 +29,6 @@ export async function program(
     child.once("error", reject);
     child.once("close", (...ended) => resolve(ended));
   });
+  keep(`${shown.stdout}${shown.stderr}`);
   return { code, signal, ...shown };
 }

@@ -11,6 +11,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { keep } from "./suite-log.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -123,6 +124,7 @@ class RunningSimulator {
     const { unexpected } = await this.journal();
     this.#child.kill("SIGTERM");
     const ended = await this.#exited;
+    keep(this.log);
     if (unexpected.length > 0) {
       throw new Error(`Requests on unknown routes: ${unexpected.join(", ")}`);
     }
@@ -133,5 +135,6 @@ class RunningSimulator {
   async kill() {
     this.#child.kill("SIGKILL");
     await this.#exited;
+    keep(this.log);
   }
 }
