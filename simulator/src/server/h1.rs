@@ -42,7 +42,10 @@ pub(super) async fn serve_connection<S>(
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .pipeline_flush(true)
+        // Pieces are copied together into bounded writes. `pipeline_flush` would do so
+        // too, but without the bound: a body that is always ready would not be sent
+        // before its end.
+        .writev(false)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     tokio::select! {
@@ -95,4 +98,49 @@ fn until_sent(body: Body, in_flight: InFlight) -> Body {
         let _counted = &in_flight;
         frame
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::routing::get;
+    use bytes::Bytes;
+    use futures::stream;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_is_always_ready_is_sent_while_it_is_made() {
+        const PIECE: &[u8] = &[b'y'; 16 * 1024];
+        const PIECES: usize = 4096;
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let body = || async {
+            Body::from_stream(stream::iter((0..PIECES).map(|_| {
+                MADE.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, Infallible>(Bytes::from_static(PIECE))
+            })))
+        };
+        let router = Router::new().route("/", get(body));
+        let (mut client, server) = tokio::io::duplex(64 * 1024);
+        let stop = CancellationToken::new();
+        let served = serve_connection(server, Connection::new(1), router, stop.clone());
+        let served = tokio::spawn(served);
+        let request = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        client.write_all(request).await.unwrap();
+        let mut head = [0; 15];
+        client.read_exact(&mut head).await.unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200 OK");
+        let made = MADE.load(Ordering::Relaxed) * PIECE.len();
+        assert!(
+            made < 2_000_000,
+            "{made} bytes were made before one was sent"
+        );
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).await.unwrap();
+        assert!(rest.len() > PIECES * PIECE.len());
+        stop.cancel();
+        served.await.unwrap();
+    }
 }
