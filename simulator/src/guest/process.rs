@@ -1,7 +1,8 @@
 //! One command: its outputs, its input, its end.
 
-use std::io;
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, Weak};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -279,12 +280,39 @@ impl Process {
     /// marks the command finished.
     pub(super) async fn follow(self, stdout: pipe::Receiver, stderr: pipe::Receiver) {
         tokio::join!(
-            drain(stdout, &self.shared.stdout),
-            drain(stderr, &self.shared.stderr)
+            self.drain(stdout, &self.shared.stdout),
+            self.drain(stderr, &self.shared.stderr)
         );
         let code = self.exited().await;
         self.shared.stdin.lock().await.take();
         self.shared.state.send_replace(ProcessState::Finished(code));
+    }
+
+    /// Copies a pipe into a spool until every writer has closed it, and marks when what
+    /// was written before the exit is there.
+    async fn drain(&self, mut pipe: pipe::Receiver, spool: &Spool) {
+        let mut buffer = Vec::with_capacity(READ_BYTES);
+        let exited = self.exited();
+        tokio::pin!(exited);
+        let mut is_running = true;
+        loop {
+            buffer.clear();
+            tokio::select! {
+                biased;
+                _ = &mut exited, if is_running => {
+                    is_running = false;
+                    if copy_what_is_there(&pipe, spool).is_err() {
+                        break;
+                    }
+                    spool.settle();
+                }
+                read = pipe.read_buf(&mut buffer) => match read {
+                    Ok(0) | Err(_) => break,
+                    Ok(_) => spool.append(&buffer),
+                },
+            }
+        }
+        spool.close();
     }
 
     /// Ends a command that was never started; whether it was still in its queue.
@@ -301,18 +329,57 @@ impl Process {
     }
 }
 
-/// Copies a pipe into a spool until every writer has closed it.
-async fn drain(mut pipe: pipe::Receiver, spool: &Spool) {
-    let mut buffer = Vec::with_capacity(READ_BYTES);
-    loop {
-        buffer.clear();
-        match pipe.read_buf(&mut buffer).await {
-            Ok(0) | Err(_) => break,
-            Ok(_) => spool.append(&buffer),
+/// Copies what a pipe holds now. It asks the system and not tokio, which learns only
+/// later, on a busy machine much later, that a pipe has filled. A pipe holds no more
+/// than [`READ_BYTES`], so a child that goes on writing does not keep this going.
+fn copy_what_is_there(pipe: &pipe::Receiver, spool: &Spool) -> io::Result<()> {
+    // Shares the pipe's non-blocking mode.
+    let mut pipe = File::from(pipe.as_fd().try_clone_to_owned()?);
+    let mut buffer = vec![0; READ_BYTES];
+    let mut left = READ_BYTES;
+    while left > 0 {
+        match pipe.read(buffer.get_mut(..left).unwrap_or_default()) {
+            Ok(0) => break,
+            Ok(count) => {
+                spool.append(buffer.get(..count).unwrap_or_default());
+                left -= count;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error),
         }
     }
-    spool.close();
+    Ok(())
 }
 
 /// What a pipe holds by default.
 const READ_BYTES: usize = 64 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::super::running::receiving_pipe;
+    use super::*;
+
+    #[tokio::test]
+    async fn an_output_is_settled_with_what_was_written_before_the_exit_and_open_for_a_child() {
+        let (stdout, writer) = receiving_pipe().unwrap();
+        let (stderr, _open) = receiving_pipe().unwrap();
+        let process = Process::new(ProcessState::Running);
+        let mut writer = File::from(writer);
+        // The exit is told before the runtime had a turn to see that the pipes filled.
+        writer.write_all(&[b'x'; READ_BYTES]).unwrap();
+        process.mark_exited(0);
+        assert!(!process.stdout().is_settled());
+        let following = tokio::spawn(process.clone().follow(stdout, stderr));
+        process.stdout().settled().await;
+        assert_eq!(process.stdout().len(), READ_BYTES as u64);
+        process.stderr().settled().await;
+        assert!(!process.stdout().is_closed());
+        writer.write_all(b"child").unwrap();
+        process.stdout().grown_past(READ_BYTES as u64).await;
+        assert_eq!(process.stdout().len(), READ_BYTES as u64 + 5);
+        following.abort();
+    }
+}

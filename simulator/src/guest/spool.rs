@@ -30,6 +30,7 @@ struct Shared {
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
     len: u64,
+    settled: bool,
     closed: bool,
 }
 
@@ -64,6 +65,20 @@ impl Spool {
     /// Whether every writer has closed its end: no more bytes will come.
     pub fn is_closed(&self) -> bool {
         self.shared.progress.borrow().closed
+    }
+
+    /// Whether everything is here that was written before the command's end. A child that
+    /// outlives it may still write.
+    pub fn is_settled(&self) -> bool {
+        let progress = self.shared.progress.borrow();
+        progress.settled || progress.closed
+    }
+
+    /// Waits until [`is_settled`](Self::is_settled).
+    pub async fn settled(&self) {
+        let mut progress = self.shared.progress.subscribe();
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = progress.wait_for(|now| now.settled || now.closed).await;
     }
 
     /// Up to `max_bytes` bytes from `offset` on; empty at or past the end. Does not wait.
@@ -117,6 +132,12 @@ impl Spool {
         self.shared
             .progress
             .send_modify(|progress| progress.len = end);
+    }
+
+    pub(super) fn settle(&self) {
+        self.shared
+            .progress
+            .send_modify(|progress| progress.settled = true);
     }
 
     pub(super) fn close(&self) {

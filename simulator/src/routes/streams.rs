@@ -108,6 +108,7 @@ impl Following {
         let idle_end = tokio::time::sleep(self.idle);
         tokio::pin!(idle_end);
         loop {
+            let is_settled = self.follower.is_settled();
             let has_completed = self.status.borrow_and_update().exit_status().is_some();
             match self.follower.next() {
                 Ok(Some(chunk)) => {
@@ -128,6 +129,7 @@ impl Following {
             }
             tokio::select! {
                 () = self.follower.grown(), if self.follower.can_grow() => {}
+                () = self.follower.settled(), if !is_settled => {}
                 changed = self.status.changed() => if changed.is_err() { return None },
                 () = &mut idle_end => return self.end_with("408", "nothing new for a while"),
             }

@@ -111,11 +111,23 @@ impl Follower {
             && self.raw >= self.execution.output(self.output).len()
     }
 
+    /// Whether what the command wrote before its end is there.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.execution.output(self.output).is_settled()
+    }
+
+    /// Waits for that.
+    pub(crate) async fn settled(&self) {
+        self.execution.output(self.output).settled().await;
+    }
+
     /// Nothing more is waited for: the output is closed, or the execution was
-    /// completed although a child that outlived it may still write.
+    /// completed although a child that outlived it may still write. An execution may
+    /// be completed before all that the command wrote was taken from its pipes, but
+    /// its streams do not end before that (inferred: they would be of no use).
     fn has_ended(&self) -> bool {
-        self.execution.output(self.output).is_closed()
-            || self.execution.status().exit_status().is_some()
+        let is_completed = self.execution.status().exit_status().is_some();
+        !self.can_grow() || (is_completed && self.is_settled())
     }
 
     fn advance(&mut self, text: String, used: usize) -> Option<Chunk> {
