@@ -3,7 +3,8 @@
 //! It opens the stream, hands text to a buffer, and opens it again wherever it
 //! left off. The end of a connection is not the end of the stream: that is a
 //! connection which was opened after the exit and closed in order with nothing
-//! new, while the text ends as the report of the exit says. What is not closed 10 s after the exit is given up as incomplete.
+//! new, while the text ends as a report of the ended execution does. What is not
+//! closed 10 s after the exit is given up as incomplete.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +12,11 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio::time::Instant;
 
-use super::Target;
 use super::buffer::Buffer;
-use super::exit::{Exit, Interested, MAX_OUTAGE, is_passing};
+use super::exit::{Exit, Interested, MAX_OUTAGE, ended, is_passing};
 use super::tail::Received;
 use super::tally::Counted;
+use super::{Target, view};
 use crate::adapter::{Call, Connection};
 use crate::api::answer::refusal;
 use crate::api::executions::{self, Output};
@@ -128,10 +129,11 @@ impl Follow {
                 self.progress.fruitless = 0;
             }
             reason = Some(ending.word());
+            let may_be_all = was_over && !is_fruitful && matches!(ending, Ending::Closed);
+            if may_be_all && self.is_whole().await? {
+                return Ok(true);
+            }
             let goes_on = match ending {
-                Ending::Closed if was_over && !is_fruitful && self.ends_as_reported() => {
-                    return Ok(true);
-                }
                 Ending::TailOverdue => return Ok(false),
                 Ending::Trouble(error, asked) => {
                     let since = *self.progress.outage.get_or_insert(opened);
@@ -167,6 +169,28 @@ impl Follow {
             offset,
             reason,
         });
+    }
+
+    /// Whether the text can be all, as far as the service tells. The report of
+    /// the exit may be older than the last output, so where the text does not
+    /// end as it does, a newer one is asked for.
+    async fn is_whole(&mut self) -> Result<bool> {
+        if self.ends_as_reported() {
+            return Ok(true);
+        }
+        let (connection, target) = (self.connection.clone(), Arc::clone(&self.target));
+        let call = Call::default();
+        let newer = view(&connection, &target, "process_read", &call);
+        // Whatever this fails with, the next connection meets as well.
+        let Some(Ok(newer)) = self.in_time(newer).await? else {
+            return Ok(false);
+        };
+        let Ok(Some(newer)) = ended(&newer, &target) else {
+            return Ok(false);
+        };
+        Ok(newer
+            .tail(self.output)
+            .is_some_and(|tail| tail.ends(&self.received)))
     }
 
     /// Whether the text can be all, as far as the report of the exit tells.

@@ -1,5 +1,6 @@
 //! Processes against a model of the service, in paused time.
 
+mod complete;
 mod service;
 mod streams;
 mod verbs;

@@ -46,6 +46,9 @@ pub(super) struct Service {
     /// When each chunk is written.
     pub(super) writes: Vec<(Duration, Output, String)>,
     pub(super) exit: watch::Sender<Option<(Instant, i32)>>,
+    /// The view of the ended execution shows only what was written by then, and
+    /// it ends before its output does.
+    pub(super) view_is_early: bool,
     /// Silence after which a stream ends with a 408 event.
     pub(super) idle: Duration,
     pub(super) execution_id: Option<String>,
@@ -67,6 +70,7 @@ impl Service {
             mode: OffsetMode::End,
             writes,
             exit: watch::Sender::new(None),
+            view_is_early: false,
             idle: Duration::from_secs(25),
             execution_id: Some("exec_1".into()),
             script: Mutex::default(),
@@ -151,8 +155,12 @@ impl Service {
     }
 
     fn written(&self, output: Output) -> String {
-        let written = self.writes.iter().filter(|(_, to, _)| *to == output);
-        written.map(|(_, _, text)| text.as_str()).collect()
+        let is_there = |at: Duration| !self.view_is_early || self.started + at <= Instant::now();
+        let written = self.writes.iter();
+        written
+            .filter(|(at, to, _)| *to == output && is_there(*at))
+            .map(|(_, _, text)| text.as_str())
+            .collect()
     }
 
     /// The record of a refusal, with the nonce that stands in the command.
