@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import test from "node:test";
 import { validateResourceReference } from "beachside";
 import { memoryClient, rejection } from "./support/client.mjs";
@@ -81,6 +82,41 @@ test("leaving a quiet stream ends at once and settles a pending next()", async (
     break;
   }
   assert.equal(process.readers.size, 0);
+});
+
+test("[F7] a signal ends a reading, with its reason, and leaves nothing on itself", async (t) => {
+  const { handle, process } = await started(t);
+  const stop = new AbortController();
+  const { signal } = stop;
+  const reason = new Error("enough");
+  const text = rejection(handle.stderr.text({ signal }));
+  const iterator = handle.output.read({ signal })[Symbol.asyncIterator]();
+  process.write("stdout", "one");
+  assert.deepEqual((await iterator.next()).value, { stream: "stdout", text: "one" });
+  const pending = rejection(iterator.next());
+  stop.abort(reason);
+  for (const error of [await text, await pending]) {
+    assert.equal(error.code, "CANCELLED");
+    assert.equal(error.operation, "process_read");
+    assert.equal(error.cause, reason);
+  }
+  assert.deepEqual(await iterator.next(), { done: true, value: undefined });
+  assert.equal(process.readers.size, 0);
+  assert.equal((await rejection(handle.stdout.text({ signal }))).code, "CANCELLED");
+
+  // What is held already is not given either, and reading to the end leaves no listener.
+  const later = new AbortController();
+  process.write("stdout", "two");
+  const held = handle.stdout.read({ signal: later.signal })[Symbol.asyncIterator]();
+  assert.equal((await held.next()).value, "one");
+  later.abort();
+  assert.equal((await rejection(held.next())).code, "CANCELLED");
+  const quiet = new AbortController();
+  process.end(0);
+  assert.equal(await handle.stdout.text({ signal: quiet.signal }), "onetwo");
+  assert.deepEqual(getEventListeners(quiet.signal, "abort"), []);
+  assert.throws(() => handle.stdout.read({ sginal: quiet.signal }), { code: "INVALID_ARGUMENT" });
+  await assert.rejects(handle.stdout.text({ signal: 7 }), { code: "INVALID_ARGUMENT" });
 });
 
 test("terminate kills and gives the exit; detach ends reading and leaves the process", async (t) => {
