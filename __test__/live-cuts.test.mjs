@@ -96,3 +96,21 @@ for (const stream_offset of ["end", "start"]) {
     });
   }
 }
+
+test("[R21] [D1] a day of idle cuts in small: every line once, and a connection for each cut", async (t) => {
+  // 20 ms stand for a minute without output, after which the service ends a stream.
+  const idle = 0.02;
+  const minutes = times(144);
+  const { simulator, box } = await sandbox(t, { stream_idle_seconds: idle });
+  const lines = Math.ceil((minutes * idle) / 0.2);
+  const process = await start(box, `for i in $(seq ${lines}); do echo $i; sleep 0.2; done`);
+  const began = Date.now();
+  const text = await process.stdout.text();
+  const seconds = (Date.now() - began) / 1000;
+  same(text, Array.from({ length: lines }, (_, line) => `${line + 1}\n`).join(""));
+  assert.deepEqual(await process.wait(), { exitCode: 0, output: "complete" });
+  const opened = (await streams(simulator)).length;
+  // None waits longer for each cut, and none is opened twice for one.
+  assert.ok(opened > minutes / 10, `${opened} connections in ${seconds} s`);
+  assert.ok(opened <= seconds / idle + lines + 2, `${opened} connections in ${seconds} s`);
+});

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { memoryUsage } from "node:process";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { same, sandbox, spoil, start, until } from "./support/live.mjs";
+import { times } from "./support/scale.mjs";
 
 const SCRIPT = fileURLToPath(new URL("support/live-process.mjs", import.meta.url));
 
@@ -107,6 +109,40 @@ test("[C1] a tail that comes seconds after the exit is read; [R22] one that does
   assert.deepEqual(exit, { exitCode: 0, output: "incomplete" });
   const took = Date.now() - began;
   assert.ok(took > 9000 && took < 13_000, `${took} ms`);
+});
+
+test("[C1] [R22] output that comes behind the report of the exit is read and complete", async (t) => {
+  const { box } = await sandbox(t, { completion_waits_for_output: false });
+  const whole = Array.from({ length: 2000 }, (_, line) => `${line + 1}\n`).join("");
+  for (let round = 0; round < times(5); round += 1) {
+    const rounds = Array.from({ length: 8 }, async () => {
+      const process = await start(box, "seq 2000; exit 3");
+      const [text, exit] = await Promise.all([process.stdout.text(), process.wait()]);
+      same(text, whole);
+      assert.deepEqual(exit, { exitCode: 3, output: "complete" });
+    });
+    await Promise.all(rounds);
+  }
+});
+
+test("[C1] [R22] a command that writes without end is read in bounded memory to a truthful end", async (t) => {
+  const { box } = await sandbox(t);
+  const process = await start(box, "timeout 0.3 yes");
+  const before = memoryUsage.rss();
+  let most = 0;
+  let length = 0;
+  let isRight = true;
+  for await (const piece of process.stdout) {
+    // Pieces may be cut anywhere; each is a part of "y\ny\ny\n…".
+    isRight &&= piece.charCodeAt(0) === (length % 2 === 0 ? 121 : 10);
+    length += piece.length;
+    most = Math.max(most, memoryUsage.rss());
+  }
+  assert.ok(isRight && length > 1_000_000, `${length} bytes`);
+  assert.deepEqual(await process.wait(), { exitCode: 124, output: "complete" });
+  const grown = (most - before) / 1e6;
+  assert.ok(grown < 200, `${grown} MB more, for ${length / 1e6} MB of output`);
+  t.diagnostic(`${grown} MB more, for ${length / 1e6} MB of output`);
 });
 
 test("[F7] a signal stops a wait and not the process", async (t) => {
