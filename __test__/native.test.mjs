@@ -47,6 +47,30 @@ test("settings that JSON cannot say are refused by path, and the adapter shows n
   assert.doesNotMatch(shown, new RegExp(`${KEY}|secret-name`));
 });
 
+test("settings that cannot be read, because they throw or never end, are the caller's fault", async () => {
+  const own = new Error("a getter of the caller's");
+  const throwing = () =>
+    Object.defineProperty({}, "network", {
+      enumerable: true,
+      get: () => {
+        throw own;
+      },
+    });
+  let deep = {};
+  for (let depth = 0; depth < 20_000; depth++) deep = { deep };
+  const credentials = { apiKey: KEY };
+  const calls = [
+    () => Beachside.connect(runloop(throwing())),
+    () => Beachside.connect({ adapter: runloopAdapter, credentials, config: throwing() }),
+    () => Beachside.connect({ adapter: runloopAdapter, credentials, config: deep }),
+  ];
+  for (const call of calls) {
+    const error = await rejection((async () => call())());
+    assert.equal(error.code, "INVALID_ARGUMENT");
+    assert.ok(error.cause === own || error.cause instanceof RangeError, String(error.cause));
+  }
+});
+
 test("options that change after runloop() do not reach the adapter", async (t) => {
   const { service } = await runloopClient(t);
   const options = { apiKey: KEY, baseUrl: service.url, lifecycle: { lifetimeSeconds: 60 } };

@@ -4,7 +4,7 @@
  * `runloopAdapter`, and `runloop()`, which binds credentials and settings to it.
  */
 
-const { invalid, run } = require("./calls.js");
+const { invalid, reading, run } = require("./calls.js");
 const { Connection } = require("./connection.js");
 const { native } = require("./native.js");
 const { observed } = require("./observer.js");
@@ -21,7 +21,10 @@ const runloopAdapter = Object.freeze({
 
   /** @param {ConnectInput} input */
   async connect(input) {
-    return await connect(texts(input.credentials, input.config), input);
+    return await connect(
+      reading(() => texts(input.credentials, input.config)),
+      input,
+    );
   },
 });
 
@@ -33,10 +36,12 @@ function runloop(options) {
   if (typeof options !== "object" || options === null) {
     throw invalid("runloop() takes an object with apiKey and, beside it, settings.");
   }
-  const { apiKey, baseUrl, tunnelDomain, ...config } = options;
   // As text, in a closure: a copy that later changes of the options do not
   // reach, and that no inspection of the adapter shows.
-  const bound = texts({ apiKey, baseUrl, tunnelDomain }, config);
+  const bound = reading(() => {
+    const { apiKey, baseUrl, tunnelDomain, ...config } = options;
+    return texts({ apiKey, baseUrl, tunnelDomain }, config);
+  });
   return Object.freeze({
     ...runloopAdapter,
     bound: true,

@@ -61,6 +61,21 @@ function located(error) {
 }
 
 /**
+ * Runs what reads values of the caller's, whose getters may throw.
+ *
+ * @template T
+ * @param {() => T} read
+ * @returns {T}
+ */
+function reading(read) {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof BeachsideError ? error : foreign(error);
+  }
+}
+
+/**
  * The error for what is not ours: a value of the wrong type, which N-API
  * refuses before the addon sees it, or code of the caller that threw, such as
  * a getter of the request.
@@ -163,4 +178,4 @@ function invalid(message) {
   return new BeachsideError(message, { code: "INVALID_ARGUMENT", provider: "runloop" });
 }
 
-module.exports = { invalid, run };
+module.exports = { invalid, reading, run };

@@ -4,7 +4,7 @@
  */
 
 import type { Call, Page, PageRequest } from "./adapter.js";
-import { isRecord, number, text } from "./arguments.js";
+import { isRecord, number, readable, text } from "./arguments.js";
 import type { OperationName } from "./calls.js";
 import { type Connection, cancelled } from "./connection.js";
 import { BeachsideError } from "./errors.js";
@@ -131,6 +131,20 @@ export interface Listing<Record, Item, Key extends string> {
   item(record: Record): Item;
 }
 
+/** The page after `cursor`, or where the caller's options say. */
+function pageRequest(
+  given: { readonly limit?: unknown; readonly cursor?: unknown },
+  cursor: string | undefined,
+): PageRequest {
+  const limit =
+    given.limit === undefined
+      ? DEFAULT_LIMIT
+      : number("limit", given.limit, { min: 1, max: MAX_LIMIT });
+  const first = given.cursor === undefined ? undefined : text("cursor", given.cursor);
+  const at = cursor ?? first;
+  return { limit, ...(at === undefined ? {} : { cursor: at }) };
+}
+
 /** A list over an adapter's pages. Wrong options reject when it is awaited, like every call. */
 export function list<Record, Item, Key extends string>(
   connection: Connection,
@@ -147,13 +161,7 @@ export function list<Record, Item, Key extends string>(
   } catch {}
   const page = (cursor?: string) =>
     connection.read(operation, taken, [...keys, "limit", "cursor"], async (given, call) => {
-      const limit =
-        given.limit === undefined
-          ? DEFAULT_LIMIT
-          : number("limit", given.limit, { min: 1, max: MAX_LIMIT });
-      const first = given.cursor === undefined ? undefined : text("cursor", given.cursor);
-      const at = cursor ?? first;
-      const request = { limit, ...(at === undefined ? {} : { cursor: at }) };
+      const request = readable(() => pageRequest(given, cursor));
       const { items, cursor: next, coverage } = await load(request, given, call);
       return { items: items.map(item), cursor: next, coverage };
     });
