@@ -117,10 +117,14 @@ async fn page(
 }
 
 async fn update(
+    State(world): State<Arc<World>>,
     OfDevbox(devbox): OfDevbox,
     faulted: Faulted,
     Lenient(request): Lenient<Update>,
 ) -> ApiResult<Json<Value>> {
+    if let Some(metadata) = &request.metadata {
+        world.refuse_large_metadata(metadata)?;
+    }
     if !faulted.has_no_effect() {
         devbox.change(|record| {
             if let Some(name) = request.name {

@@ -125,6 +125,7 @@ async fn update(
     let snapshot = if faulted.has_no_effect() {
         world.snapshots.get(&caller.account_id, &id)?
     } else {
+        fields.check(&world)?;
         world.snapshots.update(&caller.account_id, &id, fields)?
     };
     Ok(Json(snapshot.view()))

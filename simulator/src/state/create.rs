@@ -84,6 +84,7 @@ impl World {
             environment.insert(variable, self.secrets.value(account_id, &secret)?);
         }
         refuse_bad_environment(&environment)?;
+        self.refuse_large_metadata(&request.metadata)?;
         let file_mounts = file_mounts(request.file_mounts, request.mounts)?;
         if !request.code_mounts.is_empty() {
             return Err(ApiError::bad_request("the simulator has no code mounts"));

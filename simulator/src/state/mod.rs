@@ -32,6 +32,7 @@ pub(crate) mod tunnels;
 mod usage;
 pub(crate) mod view;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -165,6 +166,28 @@ impl World {
                 format!("the account's quota of {quota} {kind}s is reached"),
             )
             .retry_after(&settings)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The refusal of metadata beyond the switches' limits.
+    pub(crate) fn refuse_large_metadata(
+        &self,
+        metadata: &BTreeMap<String, String>,
+    ) -> ApiResult<()> {
+        let settings = self.settings.get();
+        let most = settings.metadata_max_entries.unwrap_or(usize::MAX);
+        if metadata.len() > most {
+            return Err(ApiError::bad_request(format!(
+                "metadata has at most {most} entries"
+            )));
+        }
+        let longest = settings.metadata_max_bytes.unwrap_or(usize::MAX);
+        let texts = metadata.iter().flat_map(|(key, value)| [key, value]);
+        match texts.map(String::len).max() {
+            Some(bytes) if bytes > longest => Err(ApiError::bad_request(format!(
+                "a key or value of metadata has at most {longest} bytes"
+            ))),
             _ => Ok(()),
         }
     }

@@ -139,6 +139,10 @@ pub struct Settings {
     pub snapshot_quota: Option<usize>,
     /// Blueprints that an account may have.
     pub blueprint_quota: Option<usize>,
+    /// Entries that metadata may have; more is a 400 (unknown: no limit is published).
+    pub metadata_max_entries: Option<usize>,
+    /// Bytes of a key or a value of metadata; more is a 400 (unknown likewise).
+    pub metadata_max_bytes: Option<usize>,
     /// Status of a request beyond a quota.
     pub quota_status: u16,
     /// Requests served at once; one more is a 429.
@@ -214,6 +218,8 @@ impl Default for Settings {
             devbox_quota: None,
             snapshot_quota: None,
             blueprint_quota: None,
+            metadata_max_entries: None,
+            metadata_max_bytes: None,
             quota_status: 429,
             max_concurrent_requests: None,
             retry_after: Some("1".to_owned()),

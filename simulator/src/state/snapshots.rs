@@ -32,6 +32,15 @@ pub(crate) struct SnapshotFields {
     commit_message: Option<String>,
 }
 
+impl SnapshotFields {
+    /// Refuses metadata beyond the limits of the switches.
+    pub(crate) fn check(&self, world: &World) -> ApiResult<()> {
+        self.metadata
+            .as_ref()
+            .map_or(Ok(()), |metadata| world.refuse_large_metadata(metadata))
+    }
+}
+
 /// How far a snapshot is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -302,6 +311,7 @@ pub(crate) fn take(
         error_message: None,
         layer: None,
     };
+    fields.check(world)?;
     snapshot.apply(fields)?;
     world.snapshots.add(snapshot.clone());
     devbox.touch(world.clock.now_ms());

@@ -43,6 +43,48 @@ async fn a_quota_refuses_one_more_of_each_kind() {
 }
 
 #[tokio::test]
+async fn metadata_beyond_the_limits_is_400_everywhere_and_changes_nothing() {
+    let client = Client::start_set(json!({ "metadata_max_entries": 2, "metadata_max_bytes": 8 }));
+    let good = json!({ "metadata": { "a": "12345678", "b": "" } });
+    let devbox = client.running_devbox(good.clone()).await;
+    let update = format!("/v1/devboxes/{devbox}");
+    let take = format!("{update}/snapshot_disk");
+    let snapshot = client.post(&take, good.clone()).await.json(200);
+    let rename = format!(
+        "/v1/devboxes/disk_snapshots/{}",
+        snapshot["id"].as_str().unwrap()
+    );
+    for wrong in [
+        json!({ "a": "", "b": "", "c": "" }),
+        json!({ "a": "123456789" }),
+        json!({ "123456789": "" }),
+    ] {
+        for path in ["/v1/devboxes", &update, &take, &rename] {
+            client
+                .post(path, json!({ "metadata": wrong }))
+                .await
+                .json(400);
+        }
+    }
+    let view = client.get(&update).await.json(200);
+    assert_eq!(view["metadata"], good["metadata"]);
+    client
+        .post(
+            "/_simulator/settings",
+            json!({ "metadata_max_entries": null }),
+        )
+        .await
+        .json(200);
+    client
+        .post(
+            &update,
+            json!({ "metadata": { "a": "", "b": "", "c": "" } }),
+        )
+        .await
+        .json(200);
+}
+
+#[tokio::test]
 async fn one_request_too_many_at_once_is_429_with_any_retry_after() {
     let client = Client::start_set(json!({ "max_concurrent_requests": 1, "retry_after": "soon" }));
     client.fault(json!({ "match": { "path": "/v1/secrets" }, "action": { "type": "latency", "milliseconds": 60000 } })).await;
