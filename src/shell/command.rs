@@ -129,6 +129,13 @@ mod tests {
     }
 
     #[test]
+    fn r18_a_command_has_the_documented_limits() {
+        let command = Command::new(Program::ShellText("true".into()));
+        assert_eq!(command.max_output_bytes, 1_048_576);
+        assert_eq!(command.inline_limit_bytes, 32_768);
+    }
+
+    #[test]
     fn e8_a_command_without_a_program_is_refused() {
         assert!(
             Command::new(Program::Arguments(Vec::new()))

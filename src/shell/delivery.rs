@@ -80,3 +80,28 @@ impl fmt::Debug for ScriptUpload {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::MAX_COMMAND_BYTES;
+    use crate::shell::{Command, Nonce, Program, wrap};
+
+    #[test]
+    fn r14_a_script_of_the_longest_command_travels_as_one_and_a_longer_one_as_a_file() {
+        let nonce = Nonce::from_random([4; 16]);
+        let wrapped = |length| {
+            let command = Command::new(Program::ShellText("x".repeat(length)));
+            wrap(&command, &nonce).unwrap()
+        };
+        let around = wrapped(1).command.len() - 1;
+        let longest = wrapped(MAX_COMMAND_BYTES - around);
+        assert_eq!(longest.command.len(), MAX_COMMAND_BYTES);
+        assert!(longest.upload.is_none());
+
+        let longer = wrapped(MAX_COMMAND_BYTES - around + 1);
+        let upload = longer.upload.unwrap();
+        assert_eq!(upload.path, nonce.script_path());
+        assert!(upload.content.contains(&"x".repeat(1000)));
+        assert!(longer.command.contains(&upload.path) && longer.command.len() < 4096);
+    }
+}

@@ -153,3 +153,44 @@ pub fn read_clean_up(text: &str, nonce: &Nonce) -> Result<CleanUp, RecordError> 
         _ => Err(RecordError::Malformed("kind")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{CleanUp, Partial, read_clean_up, read_partial};
+    use crate::shell::{Content, Nonce, RecordError, Refusal};
+
+    fn nonce() -> Nonce {
+        Nonce::from_random([6; 16])
+    }
+
+    fn record(fields: &str) -> String {
+        format!("beachside:NONCE:{fields}:end:NONCE\n").replace("NONCE", nonce().as_str())
+    }
+
+    #[test]
+    fn f6_what_a_stopped_command_wrote_is_told_from_nothing_and_from_a_refusal() {
+        let read = |fields: &str| read_partial(&record(fields), &nonce());
+        let partial = read("partial:9:3:inline:b3V0:0:0:inline:").unwrap();
+        let Partial::Output { stdout, stderr } = partial else {
+            unreachable!("{partial:?}")
+        };
+        assert_eq!(stdout.content, Content::Inline(b"out".to_vec()));
+        assert!(stdout.truncated() && stderr.content.is_empty());
+        assert_eq!(read("nothing"), Ok(Partial::Nothing));
+        let missing = Refusal::MissingTool("tr".into());
+        assert_eq!(read("refused:tool:tr"), Ok(Partial::Refused(missing)));
+        assert_eq!(read("cleaned"), Err(RecordError::Malformed("kind")));
+        assert_eq!(read("nothing:more"), Err(RecordError::Malformed("end")));
+    }
+
+    #[test]
+    fn f6_a_clean_up_names_every_path_that_is_left() {
+        let read = |fields: &str| read_clean_up(&record(fields), &nonce());
+        assert_eq!(read("cleaned"), Ok(CleanUp::Clean));
+        let left = vec!["/tmp/a".to_owned(), "/tmp/b".to_owned()];
+        assert_eq!(read("cleaned:/tmp/a:/tmp/b"), Ok(CleanUp::Left(left)));
+        let missing = Refusal::MissingTool("rm".into());
+        assert_eq!(read("refused:tool:rm"), Ok(CleanUp::Refused(missing)));
+        assert_eq!(read("nothing"), Err(RecordError::Malformed("kind")));
+    }
+}

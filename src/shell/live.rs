@@ -68,3 +68,30 @@ pub fn read_start_failure(
         _ => Err(RecordError::Malformed("kind")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{START_FAILURE_EXIT_CODE, read_start_failure};
+    use crate::shell::{Nonce, RecordError, Refusal};
+
+    #[test]
+    fn b6_only_its_own_code_with_its_own_record_is_a_command_that_never_started() {
+        let nonce = Nonce::from_random([8; 16]);
+        let record = |fields: &str| format!("motd\nbeachside:{nonce}:{fields}:end:{nonce}\n");
+        let read = |code, stderr: &str| read_start_failure(code, stderr, &nonce);
+        let refused = record("refused:temp");
+        let code = START_FAILURE_EXIT_CODE;
+        assert_eq!(
+            read(code, &refused),
+            Ok(Some(Refusal::NoTemporaryDirectory))
+        );
+        assert_eq!(read(0, &refused), Ok(None));
+        assert_eq!(read(code, "env: words of its own\n"), Ok(None));
+        assert_eq!(
+            read(code, &record("ran")),
+            Err(RecordError::Malformed("kind"))
+        );
+        let half = refused.get(..refused.len() - 10).unwrap();
+        assert_eq!(read(code, half), Err(RecordError::Cut));
+    }
+}

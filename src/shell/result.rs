@@ -129,6 +129,8 @@ mod tests {
         assert_eq!(result.exit_code, 7);
         assert_eq!(result.stdout.total_bytes, 70_000);
         assert!(result.stdout.truncated());
+        assert!(!result.stderr.truncated());
+        assert!(!result.stdout.content.is_empty() && !result.stderr.content.is_empty());
         assert_eq!(result.stderr.content, Content::Inline(b"err".to_vec()));
         let directory = result.left_directory.unwrap();
         let path = format!("{directory}/stdout");
@@ -139,6 +141,14 @@ mod tests {
                 bytes: 65_536
             }
         );
+    }
+
+    #[test]
+    fn r18_a_command_that_wrote_nothing_has_empty_streams() {
+        let result = read("ran:0:0:0:inline::0:0:inline::").unwrap().unwrap();
+        for stream in [result.stdout, result.stderr] {
+            assert!(stream.content.is_empty() && !stream.truncated());
+        }
     }
 
     #[test]
@@ -164,7 +174,17 @@ mod tests {
                 "refused:cwd:not-directory",
                 Refusal::WorkingDirectory(fault),
             ),
+            (
+                "refused:cwd:missing",
+                Refusal::WorkingDirectory(WorkingDirectoryFault::Missing),
+            ),
+            (
+                "refused:cwd:permission",
+                Refusal::WorkingDirectory(WorkingDirectoryFault::Permission),
+            ),
+            ("refused:stdin:missing", Refusal::StdinMissing),
             ("refused:stdin:incomplete", Refusal::StdinIncomplete),
+            ("refused:stdin:kept", Refusal::StdinKept),
             ("refused:script", Refusal::ScriptMissing),
             ("refused:temp", Refusal::NoTemporaryDirectory),
         ] {

@@ -81,3 +81,50 @@ pub(super) fn define_why(script: &mut Script) {
          }\n",
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::FileFault;
+    use crate::shell::{Nonce, RecordError, Written, read_written};
+
+    fn read(fields: &str) -> Result<Result<Written, FileFault>, RecordError> {
+        let nonce = Nonce::from_random([9; 16]);
+        let text = format!("beachside:{nonce}:{fields}:end:{nonce}\n");
+        read_written(&text, &nonce)
+    }
+
+    #[test]
+    fn every_refusal_of_a_write_is_its_own_value() {
+        for (fields, fault) in [
+            ("tool:mv", FileFault::MissingTool("mv".into())),
+            ("script", FileFault::ScriptMissing),
+            ("file:missing", FileFault::Missing),
+            ("file:directory", FileFault::IsDirectory),
+            ("file:not-regular", FileFault::NotRegular),
+            ("file:parent", FileFault::ParentNotDirectory),
+            ("file:permission", FileFault::Permission),
+            ("file:owner", FileFault::Owner),
+            ("file:name", FileFault::NameTooLong),
+            ("file:space", FileFault::NoSpace),
+            ("file:upload", FileFault::UploadLost),
+            ("file:other", FileFault::Other),
+        ] {
+            assert_eq!(read(&format!("refused:{fields}")), Ok(Err(fault)));
+        }
+        for (fields, name) in [
+            ("refused:file:new", "file"),
+            ("refused:new", "refusal"),
+            ("refused:script:more", "end"),
+            ("read:", "kind"),
+        ] {
+            assert_eq!(read(fields), Err(RecordError::Malformed(name)), "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_write_names_the_upload_that_is_left() {
+        assert_eq!(read("wrote:"), Ok(Ok(Written { left_upload: None })));
+        let left_upload = Some("/tmp/x".to_owned());
+        assert_eq!(read("wrote:/tmp/x"), Ok(Ok(Written { left_upload })));
+    }
+}
