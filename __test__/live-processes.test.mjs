@@ -127,7 +127,7 @@ test("[C1] [R22] output that comes behind the report of the exit is read and com
 
 test("[C1] [R22] a command that writes without end is read in bounded memory to a truthful end", async (t) => {
   const { box } = await sandbox(t);
-  const process = await start(box, "timeout 0.3 yes");
+  const process = await start(box, "timeout 0.2 yes");
   const before = memoryUsage.rss();
   let most = 0;
   let length = 0;
@@ -138,7 +138,7 @@ test("[C1] [R22] a command that writes without end is read in bounded memory to 
     length += piece.length;
     most = Math.max(most, memoryUsage.rss());
   }
-  assert.ok(isRight && length > 1_000_000, `${length} bytes`);
+  assert.ok(isRight && length > 500_000, `${length} bytes`);
   assert.deepEqual(await process.wait(), { exitCode: 124, output: "complete" });
   const grown = (most - before) / 1e6;
   assert.ok(grown < 200, `${grown} MB more, for ${length / 1e6} MB of output`);
