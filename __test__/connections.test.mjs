@@ -242,3 +242,15 @@ test("many commands that hold long polls leave room for a read", async (t) => {
   assert.ok(median < 50, `${median} ms at the median`);
   assert.ok(p99 < 500, `${p99} ms at p99`);
 });
+
+test("where a connection takes eight calls, two hundred commands that wait all end, and a read gets through", async (t) => {
+  const { url, plainUrl, ca } = await simulator(t, {
+    tls: true,
+    settings: { http2_max_concurrent_streams: 8 },
+  });
+  const env = { RUNLOOP_BASE_URL: url, NODE_EXTRA_CA_CERTS: ca, CONTROL: plainUrl, COUNT: "200" };
+  const { median, p99, printed } = await run("crowd", env);
+  t.diagnostic?.(`200 commands: a read took ${median} ms at the median, ${p99} ms at p99`);
+  assert.deepEqual(printed, ["through\n"]);
+  assert.ok(median < 250, `${median} ms at the median`);
+});

@@ -25,7 +25,8 @@ use url::Url;
 use super::arrived::{Arrivals, joined};
 use super::body::Gathered;
 use super::lanes::{Lane, Lanes, Limits};
-use super::{Transport, causes, headers, tls};
+use super::opening::{Opening, Started};
+use super::{Transport, causes, headers, opening, tls};
 use crate::error::{Error, Result};
 use crate::message::{
     Body, Failure, Head, Kind, Method, Request, Response, Sent, StreamResponse, What,
@@ -174,15 +175,13 @@ impl Http {
         })
     }
 
-    fn lane(&self, request: &Request) -> std::result::Result<Lane<reqwest::Client>, Failure> {
-        let lanes = match (request.kind, &request.body) {
+    fn lanes(&self, request: &Request) -> &Lanes<reqwest::Client> {
+        match (request.kind, &request.body) {
             (Kind::Download, _) | (_, Body::Multipart { .. }) => &self.bulk,
             (Kind::LongPoll | Kind::Stream, _) => &self.held,
             _ if request.hold > Duration::ZERO => &self.held,
             _ => &self.short,
-        };
-        let none = || Failure::new(Sent::No, What::Build, "no HTTP client could be made");
-        lanes.take().ok_or_else(none)
+        }
     }
 
     /// Remembers what the host speaks.
@@ -206,26 +205,55 @@ impl Http {
 
     /// Sends the request and waits for the head of the answer.
     async fn open(&self, request: &Request) -> std::result::Result<Open, Failure> {
-        let lane = self.lane(request)?;
         let id = headers::new_request_id();
+        let lanes = self.lanes(request);
         let silence = self.silence(request);
-        let builder = self.builder(&lane, request, &id)?;
-        let outcome = within(silence, request.deadline, builder.send()).await?;
-        self.learn(&outcome);
-        let answer = outcome.map_err(|error| failure(error, &self.settings))?;
-        let head = Head {
-            status: answer.status().as_u16(),
-            request_id: headers::request_id(answer.headers()).or(Some(id)),
-            retry_after_seconds: headers::retry_after_seconds(answer.headers()),
-            content_type: headers::content_type(answer.headers()),
-            attempts: 1,
-        };
-        Ok(Open {
-            head,
-            answer,
-            lane,
-            silence,
-        })
+        loop {
+            let none = || Failure::new(Sent::No, What::Build, "no HTTP client could be made");
+            let mut lane = lanes.take().ok_or_else(none)?;
+            let opening = matches!(request.body, Body::Json(_)).then(Arc::<Opening>::default);
+            let builder = self.builder(&lane, request, &id, opening.as_ref())?;
+            if self.speaks_http2.load(Ordering::Relaxed) {
+                let admitted = lane.admitted();
+                within(silence, request.deadline, admitted)
+                    .await
+                    .map_err(unsent)?;
+            }
+            let mut sending = std::pin::pin!(builder.send());
+            let is_http2 = || self.speaks_http2.load(Ordering::Relaxed);
+            let started = match &opening {
+                Some(opening) => opening
+                    .started(lanes, &mut lane, is_http2, sending.as_mut())
+                    .left_future(),
+                None => opening::answered(lanes, &lane, request, is_http2, sending.as_mut())
+                    .right_future(),
+            };
+            let withdraw = || opening.as_ref().is_some_and(|opening| opening.withdraw());
+            let outcome = match within(silence, request.deadline, started).await {
+                Ok(Started::Ended(outcome)) => outcome,
+                Ok(Started::Opened) => within(silence, request.deadline, sending).await?,
+                Ok(Started::Elsewhere) => continue,
+                Err(late) if withdraw() => return Err(unsent(late)),
+                Err(late) => return Err(late),
+            };
+            lane.opened();
+            lane.settled();
+            self.learn(&outcome);
+            let answer = outcome.map_err(|error| failure(error, &self.settings))?;
+            let head = Head {
+                status: answer.status().as_u16(),
+                request_id: headers::request_id(answer.headers()).or(Some(id)),
+                retry_after_seconds: headers::retry_after_seconds(answer.headers()),
+                content_type: headers::content_type(answer.headers()),
+                attempts: 1,
+            };
+            return Ok(Open {
+                head,
+                answer,
+                lane,
+                silence,
+            });
+        }
     }
 
     /// The address, which leads exactly where the path says.
@@ -259,6 +287,7 @@ impl Http {
         client: &reqwest::Client,
         request: &Request,
         id: &str,
+        opening: Option<&Arc<Opening>>,
     ) -> std::result::Result<reqwest::RequestBuilder, Failure> {
         let url = self.url(&request.path)?;
         let mut builder = match request.method {
@@ -278,9 +307,20 @@ impl Http {
             Body::Empty if request.method == Method::Get => builder,
             // Some servers refuse a POST that does not say how long it is.
             Body::Empty => builder.header(CONTENT_LENGTH, HeaderValue::from_static("0")),
-            Body::Json(json) => builder
-                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-                .body(json.clone()),
+            Body::Json(json) => {
+                let builder =
+                    builder.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                match opening {
+                    None => builder.body(json.clone()),
+                    Some(opening) => {
+                        builder
+                            .header(CONTENT_LENGTH, json.len())
+                            .body(reqwest::Body::wrap_stream(
+                                opening.clone().body(json.clone()),
+                            ))
+                    }
+                }
+            }
             Body::Multipart { path, file } => {
                 let length = file.len() as u64;
                 let content = match &request.counter {
@@ -473,6 +513,12 @@ async fn within<T>(
         };
         Failure::new(Sent::Maybe, What::Timeout, detail)
     })
+}
+
+/// A limit that passed before the request had left.
+fn unsent(late: Failure) -> Failure {
+    let detail = format!("no connection took the request: {}", late.detail);
+    Failure::new(Sent::No, late.what, detail)
 }
 
 /// The failure of a request whose answer did not begin.

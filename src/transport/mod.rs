@@ -16,6 +16,7 @@ mod headers;
 mod http;
 mod lanes;
 mod observed;
+mod opening;
 mod retry;
 #[cfg(test)]
 pub(crate) mod scripted;

@@ -17,14 +17,17 @@ use tokio_rustls::TlsAcceptor;
 use super::raw::Raw;
 use super::secure::{Authority, server_config};
 use super::{http, settings};
-use crate::message::{Body, Request};
+use crate::message::{Body, Request, Sent, What};
 use crate::transport::{Http, Settings, Transport};
 
 /// As the real service is understood to allow (a comment in its official Python client).
 const STREAMS: u32 = 128;
 
+/// How long the server holds a call that it lets go.
+const HELD: Duration = Duration::from_secs(2);
+
 /// A server that speaks HTTP/2 over TLS, holds `/held` and answers the rest at once.
-async fn http2(authority: &Authority) -> (Http, Arc<AtomicUsize>) {
+async fn http2(authority: &Authority, streams: u32) -> (Http, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!(
         "https://localhost:{}",
@@ -44,7 +47,13 @@ async fn http2(authority: &Authority) -> (Http, Arc<AtomicUsize>) {
                     assert_eq!(request.version(), hyper::Version::HTTP_2);
                     let _: &hyper::body::Incoming = request.body();
                     if request.uri().path() == "/held" {
-                        std::future::pending::<()>().await;
+                        // One that was withdrawn at the last moment has no body.
+                        let body = request.into_body().collect().await;
+                        if !body.is_ok_and(|body| body.to_bytes() == "let go") {
+                            std::future::pending::<()>().await;
+                        }
+                        tokio::time::sleep(HELD).await;
+                        return Ok(hyper::Response::new(BodyExt::boxed(Full::from("held"))));
                     }
                     let body = match request.uri().path() {
                         "/endless" => {
@@ -58,7 +67,7 @@ async fn http2(authority: &Authority) -> (Http, Arc<AtomicUsize>) {
                     Ok::<_, std::convert::Infallible>(hyper::Response::new(body))
                 });
                 let mut builder = auto::Builder::new(TokioExecutor::new());
-                builder.http2().max_concurrent_streams(STREAMS);
+                builder.http2().max_concurrent_streams(streams);
                 let _ = builder
                     .serve_connection(TokioIo::new(stream), service)
                     .await;
@@ -76,7 +85,7 @@ async fn http2(authority: &Authority) -> (Http, Arc<AtomicUsize>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn held_calls_open_further_connections_and_never_starve_a_short_read() {
-    let (http, connections) = http2(&Authority::new()).await;
+    let (http, connections) = http2(&Authority::new(), STREAMS).await;
     let http = Arc::new(http);
     let short = Request::get("/short".into());
     http.send(&short).await.unwrap();
@@ -105,8 +114,45 @@ async fn held_calls_open_further_connections_and_never_starve_a_short_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn where_few_calls_fit_a_connection_no_held_one_waits_for_another_or_is_refused() {
+    let (http, connections) = http2(&Authority::new(), 8).await;
+    let short = Request::get("/short".into());
+    http.send(&short).await.unwrap();
+    let body = Body::Json("let go".into());
+    let request = Request::mutation("/held".into(), body).held(HELD);
+    let begun = tokio::time::Instant::now();
+    let all = futures::future::join_all((0..200).map(|_| http.send(&request)));
+    let reads = async {
+        for _ in 0..20 {
+            assert_eq!(http.send(&short).await.unwrap().head.status, 200);
+        }
+    };
+    let (held, ()) = tokio::join!(all, reads);
+    for answer in held {
+        assert_eq!(answer.unwrap().body, "held");
+    }
+    // Behind each other they take 24 s; 8 fit on each of 25 connections.
+    assert!(begun.elapsed() < 10 * HELD, "{:?}", begun.elapsed());
+    let connections = connections.load(Ordering::SeqCst);
+    assert!((26..=100).contains(&connections), "{connections}");
+}
+
+#[tokio::test]
+async fn r29_a_deadline_that_passes_while_there_is_no_connection_leaves_a_mutation_unsent() {
+    // Takes connections, and never speaks TLS.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let settings = settings(format!("https://localhost:{port}"));
+    let http = Http::over(settings, Authority::new().client_config()).unwrap();
+    let soon = tokio::time::Instant::now() + Duration::from_millis(300);
+    let request = Request::mutation("/short".into(), Body::Json("{}".into())).by(soon);
+    let failure = http.send(&request).await.unwrap_err();
+    assert_eq!((failure.sent, failure.what), (Sent::No, What::Timeout));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn c1_streams_that_nobody_reads_stop_no_other_call_on_their_connection() {
-    let (http, connections) = http2(&Authority::new()).await;
+    let (http, connections) = http2(&Authority::new(), STREAMS).await;
     http.send(&Request::get("/short".into())).await.unwrap();
     let mut unread = Vec::new();
     for _ in 0..80 {
@@ -125,7 +171,7 @@ async fn c1_streams_that_nobody_reads_stop_no_other_call_on_their_connection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn short_calls_share_one_connection() {
-    let (http, connections) = http2(&Authority::new()).await;
+    let (http, connections) = http2(&Authority::new(), STREAMS).await;
     let request = Request::get("/short".into());
     http.send(&request).await.unwrap();
     let together = (0..60).map(|_| http.send(&request));

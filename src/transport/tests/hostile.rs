@@ -164,6 +164,8 @@ async fn after_goaway_and_after_an_idle_close_the_next_mutation_goes_out_once_on
     client.send(&create("a")).await.unwrap();
     service.fault(POLICIES, json!({ "type": "goaway" })).await;
     client.send(&create("b")).await.unwrap();
+    // GOAWAY comes after the answer, and nothing else tells of it.
+    tokio::time::sleep(Duration::from_millis(100)).await;
     client.send(&create("c")).await.unwrap();
     tokio::time::sleep(Duration::from_millis(600)).await;
     client.send(&create("d")).await.unwrap();
