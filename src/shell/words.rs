@@ -39,7 +39,7 @@ impl fmt::Display for Word {
             Self::Argument(0) => formatter.write_str("the program"),
             Self::Argument(position) => write!(formatter, "argument {position}"),
             Self::ShellText => formatter.write_str("the shell text"),
-            Self::Environment(name) => write!(formatter, "environment variable {name}"),
+            Self::Environment(name) => write!(formatter, "environment variable {name:.64}"),
             Self::WorkingDirectory => formatter.write_str("the working directory"),
             Self::FilePath => formatter.write_str("the path"),
             Self::FileName => formatter.write_str("a name in the path"),
@@ -160,6 +160,12 @@ mod tests {
         for name in ["X", "_", "_1", "__proto__", "PATH", "a", "constructor"] {
             assert_eq!(check_variable(name, "v"), Ok(()), "{name:?}");
         }
+    }
+
+    #[test]
+    fn e7_a_name_that_is_too_long_is_shown_by_its_beginning() {
+        let refusal = check_variable(&"X".repeat(MAX_STRING_BYTES + 1), "").unwrap_err();
+        assert!(refusal.to_string().len() < 200, "{refusal}");
     }
 
     #[test]
