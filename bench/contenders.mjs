@@ -9,6 +9,8 @@
  * What is missing is shown as a dash.
  */
 
+import { randomUUID } from "node:crypto";
+
 export const KEY = "ak_bench_0123456789";
 
 const JSON_HEADERS = { authorization: `Bearer ${KEY}`, "content-type": "application/json" };
@@ -53,7 +55,7 @@ export const contenders = {
       return checked(await fetch(`${base}/${route}`, init));
     };
     return {
-      exec: async (command) => result(await (await post("execute", { command })).json()),
+      exec: async (command) => result(await (await post("execute", started(command))).json()),
       stream: async (command, take) => {
         const started = await (await post("execute_async", { command })).json();
         const path = `executions/${started.execution_id}/stream_stdout_updates`;
@@ -83,7 +85,7 @@ export const contenders = {
       return (await request(`${base}/${route}`, { ...options, dispatcher })).body;
     };
     return {
-      exec: async (command) => result(await (await post("execute", { command })).json()),
+      exec: async (command) => result(await (await post("execute", started(command))).json()),
       stream: async (command, take) => {
         const started = await (await post("execute_async", { command })).json();
         const path = `executions/${started.execution_id}/stream_stdout_updates`;
@@ -139,6 +141,11 @@ async function events(body, take) {
     rest = whole.pop();
     for (const event of whole) take(JSON.parse(event.slice("data: ".length)).output);
   }
+}
+
+/** The service wants an id of the caller's for each command. */
+function started(command) {
+  return { command, command_id: randomUUID(), optimistic_timeout: 25 };
 }
 
 function result(view) {

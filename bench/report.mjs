@@ -4,63 +4,96 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { arch, platform, release } from "node:os";
 import { fileURLToPath } from "node:url";
-import { median } from "./measures.mjs";
-import { machine, starts } from "./rows.mjs";
+import { aims } from "./aims.mjs";
+import { of, round } from "./figures.mjs";
+import { machine, sdkLike, starts } from "./rows.mjs";
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 
-/** Prints the tables; with `toFiles` writes RESULTS.md, results.json and cpu.svg. */
-export function write(rows, results, { rounds, imports, installed, toFiles }) {
-  const tables = rows.map((row) => table(row, results[row.id])).join("\n");
-  if (!toFiles) {
-    console.log(tables);
-    return;
-  }
+/** Writes RESULTS.md, results.json and cpu.svg from the rows that are done. */
+export function write(rows, results, { rounds, minutes, failures, imports, installed }) {
   const facts = versions();
+  const figures = { results, imports, installed };
   const text = `# Benchmark results
 
-Written by \`make bench\` on ${facts.date}; do not edit. Medians of ${rounds} rounds in turn; "of the SDK's" is the ratio to
-the official SDK's default (TLS and HTTP/2). One server process on the same machine takes its share of the cores. How it is
-measured: \`bench/bench.mjs\`; what follows from it: \`docs/design/performance.md\`.
+Written by \`make bench\` on ${facts.date}; do not edit. Medians of ${rounds} rounds in turn, ${minutes.toFixed(0)} minutes in all; "of the
+SDK's" is the ratio to the official SDK over the same protocol, "of the loop's" to a bare reqwest loop in Rust. One server process on
+the same machine takes its share of the cores. How it is measured: \`bench/bench.mjs\`; what follows from it:
+\`docs/design/performance.md\`.
 
 ${facts.machine}; ${facts.versions}.
 
+${aimsTable(figures)}
 ![CPU of a small command by commands in flight](cpu.svg)
 
 ${packageTable(imports, installed)}
-${tables}`;
+${tables(rows, results)}${failed(failures)}`;
   writeFileSync(here("RESULTS.md"), text);
-  const all = { ...facts, rounds, imports, installed, rows: raw(rows, results) };
+  const all = { ...facts, rounds, minutes, failures, imports, installed, rows: raw(rows, results) };
   writeFileSync(here("results.json"), `${JSON.stringify(all, null, 2)}\n`);
   writeFileSync(here("cpu.svg"), plot(rows, results));
-  console.log("written: bench/RESULTS.md, bench/results.json, bench/cpu.svg");
 }
 
 function raw(rows, results) {
   return rows.map(({ id, title, job }) => ({ id, title, job, rounds: results[id] }));
 }
 
-function of(row, figures, name) {
-  return median(figures.map((each) => row.show[name](each, row.job)));
+/** Rows of one group are the lines of one table. */
+function tables(rows, results) {
+  const groups = new Map();
+  for (const row of rows) {
+    const key = row.group ?? row.id;
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  return [...groups.values()].map((group) => table(group, results)).join("\n");
 }
 
-function table(row, measured) {
-  const names = Object.keys(row.show);
-  const base = measured["sdk-h2"];
-  const head = names.flatMap((name) => (base ? [name, "of the SDK's"] : [name]));
-  const lines = row.who.map((who) => {
-    const cells = names.flatMap((name) => {
-      const value = of(row, measured[who], name);
-      if (!base) return [round(value)];
-      return [round(value), round(value / of(row, base, name))];
+/** One table: of one row and its contenders, or of a group of rows. */
+export function table(rows, results) {
+  const [first] = rows;
+  const names = Object.keys(first.show);
+  const measured = results[first.id];
+  const hasSdk = rows.length === 1 && "sdk" in measured && "sdk-h2" in measured;
+  const hasLoop = rows.length === 1 && "floor" in measured;
+  const head = names.flatMap((name) => [
+    name,
+    ...(hasSdk ? ["of the SDK's"] : []),
+    ...(hasLoop ? ["of the loop's"] : []),
+  ]);
+  const cells = (row, who) =>
+    names.flatMap((name) => {
+      const value = of(row, results[row.id][who], name);
+      const ratio = (other) => round(value / of(row, results[row.id][other], name));
+      return [
+        round(value),
+        ...(hasSdk ? [ratio(sdkLike(who))] : []),
+        ...(hasLoop ? [ratio("floor")] : []),
+      ];
     });
-    return `| ${starts[who].label} | ${cells.join(" | ")} |`;
-  });
+  const lines = rows.flatMap((row) =>
+    row.who.map((who) => `| ${row.size ?? starts[who].label} | ${cells(row, who).join(" | ")} |`),
+  );
   const rule = `| --- |${" --- |".repeat(head.length)}`;
-  return `## ${row.title}\n\n| | ${head.join(" | ")} |\n${rule}\n${lines.join("\n")}\n`;
+  return `## ${first.group ?? first.title}\n\n| | ${head.join(" | ")} |\n${rule}\n${lines.join("\n")}\n`;
 }
 
-function packageTable(imports, installed) {
+function aimsTable(figures) {
+  const lines = aims(figures).map(
+    ({ aim, found, isMet }) => `| ${aim} | ${found} | ${isMet ? "met" : "not met"} |`,
+  );
+  return `## Aims\n\n| Aim | Found | |\n| --- | --- | --- |\n${lines.join("\n")}\n`;
+}
+
+function failed(failures) {
+  if (failures.length === 0) return "";
+  const lines = failures.map(({ row, name, reason }) => {
+    const [line] = reason.replace(`${row}, ${name}: `, "").split("\n", 1);
+    return `- ${row}, ${starts[name].label}: ${line}`;
+  });
+  return `\n## What failed\n\n${lines.join("\n")}\n`;
+}
+
+export function packageTable(imports, installed) {
   const line = (label, name) => {
     const { packages, bytes } = installed[name];
     const { ms, cpuMs, megabytes } = imports[name];
@@ -74,14 +107,8 @@ function packageTable(imports, installed) {
 ${line("this package (the addon loads with the first connect)", "ours")}
 ${line("official SDK", "sdk")}
 
-The addon alone is ${round(installed.ours.addonBytes / 1e6)} MB.
+The addon alone is ${installed.ours.addonBytes.toLocaleString("en")} bytes.
 `;
-}
-
-function round(value) {
-  if (!Number.isFinite(value)) return "–";
-  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
-  return Number(value.toFixed(digits)).toLocaleString("en");
 }
 
 function versions() {
@@ -101,10 +128,23 @@ function versions() {
 /** CPU of a small command by commands in flight, both axes by powers. */
 function plot(rows, results) {
   const points = rows.filter((row) => row.job.measure === "exec");
+  if (points.length === 0) return "";
   const [width, height, left, top] = [860, 420, 60, 40];
   const x = (index) => left + (index * 480) / Math.max(1, points.length - 1);
   const y = (value) => top + 320 * (1 - Math.log10(value / 10) / 2.5);
-  const colours = ["#0b6", "#084", "#5b0", "#d33", "#a00", "#e80", "#36c", "#69f", "#80c", "#444"];
+  const colours = [
+    "#0b6",
+    "#084",
+    "#5b0",
+    "#d33",
+    "#a00",
+    "#e80",
+    "#36c",
+    "#69f",
+    "#80c",
+    "#444",
+    "#999",
+  ];
   const grid = [10, 30, 100, 300, 1000, 3000].map(
     (value) =>
       `<line x1="${left}" x2="${left + 480}" y1="${y(value)}" y2="${y(value)}" stroke="#ddd"/>` +
@@ -115,12 +155,14 @@ function plot(rows, results) {
       `<text x="${x(index)}" y="${top + 342}" text-anchor="middle">${row.job.inFlight}</text>`,
   );
   const lines = points[0].who.map((who, index) => {
-    const values = points.map((row) => of(row, results[row.id][who], "µs of CPU a call"));
-    const path = values.map((value, at) => `${x(at)},${y(value).toFixed(1)}`).join(" ");
+    const values = points
+      .map((row, at) => [x(at), y(of(row, results[row.id][who], "µs of CPU a call"))])
+      .filter(([, height]) => Number.isFinite(height));
+    const path = values.map(([across, height]) => `${across},${height.toFixed(1)}`).join(" ");
     const colour = colours[index];
     const at = top + 20 + index * 24;
     const dots = values.map(
-      (value, at) => `<circle cx="${x(at)}" cy="${y(value).toFixed(1)}" r="3"/>`,
+      ([across, height]) => `<circle cx="${across}" cy="${height.toFixed(1)}" r="3"/>`,
     );
     return (
       `<g fill="${colour}">${dots.join("")}</g>` +

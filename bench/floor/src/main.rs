@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures::future::try_join_all;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -36,6 +38,9 @@ struct Job {
     event: usize,
     #[serde(default)]
     streams: usize,
+    /// Bytes that a command is longer by.
+    #[serde(default)]
+    padding: usize,
 }
 
 #[derive(Deserialize)]
@@ -83,9 +88,13 @@ async fn run(job: Job) -> std::result::Result<Figures, Box<dyn Error + Send + Sy
     let base = format!("{}/v1/devboxes/{}", job.url, job.devbox);
     match job.measure.as_str() {
         "exec" => {
-            exec_all(&client, &base, job.in_flight * 2, job.in_flight).await?;
+            let command = format!("runloop-stub stdout=6{}", " #".repeat(job.padding / 2));
+            let body = json!({ "command": command, "optimistic_timeout": 10 }).to_string();
+            let body = Bytes::from(body);
+            let warm_up = (job.calls / 2).min(1000).max(job.in_flight);
+            exec_all(&client, &base, &body, warm_up, job.in_flight).await?;
             let clock = Clock::start();
-            let mut times = exec_all(&client, &base, job.calls, job.in_flight).await?;
+            let mut times = exec_all(&client, &base, &body, job.calls, job.in_flight).await?;
             let mut figures = clock.stop();
             times.sort_unstable();
             let median = times.get(times.len() / 2).copied().unwrap_or_default();
@@ -127,17 +136,18 @@ type Answer<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 async fn exec_all(
     client: &reqwest::Client,
     base: &str,
+    body: &Bytes,
     calls: usize,
     in_flight: usize,
 ) -> Answer<Vec<Duration>> {
     let per_lane = calls / in_flight;
     let lanes = (0..in_flight).map(|_| {
-        let (client, base) = (client.clone(), base.to_owned());
+        let (client, base, body) = (client.clone(), base.to_owned(), body.clone());
         tokio::spawn(async move {
             let mut times = Vec::with_capacity(per_lane);
             for _ in 0..per_lane {
                 let start = Instant::now();
-                exec(&client, &base).await?;
+                exec(&client, &base, &body).await?;
                 times.push(start.elapsed());
             }
             Answer::Ok(times)
@@ -150,13 +160,12 @@ async fn exec_all(
     Ok(all)
 }
 
-async fn exec(client: &reqwest::Client, base: &str) -> Answer<()> {
-    let body = r#"{"command":"runloop-stub stdout=6","optimistic_timeout":10}"#;
+async fn exec(client: &reqwest::Client, base: &str, body: &Bytes) -> Answer<()> {
     let answer = client
         .post(format!("{base}/execute"))
         .header("authorization", "Bearer ak_bench_0123456789")
         .header("content-type", "application/json")
-        .body(body)
+        .body(body.clone())
         .send()
         .await?;
     let view: Value = serde_json::from_slice(&answer.bytes().await?)?;
@@ -231,16 +240,11 @@ impl Clock {
     }
 }
 
-/// Of this process, user and system, to a hundredth of a second (Linux).
+/// Of this process, user and system.
 fn cpu_seconds() -> f64 {
-    const TICKS: f64 = 100.0;
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let fields = after_name.split_ascii_whitespace().skip(11).take(2);
-    fields
-        .filter_map(|field| field.parse::<f64>().ok())
-        .sum::<f64>()
-        / TICKS
+    getrusage(UsageWho::RUSAGE_SELF).map_or(f64::NAN, |usage| {
+        (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
+    })
 }
 
 fn payload(bytes: usize) -> Vec<u8> {
