@@ -2,12 +2,12 @@
 
 /**
  * `runloopAdapter`, and `runloop()`, which binds credentials and settings to it.
+ *
+ * What only a connection needs is loaded with the first one, so that an import is cheap.
  */
 
 const { invalid, reading, run } = require("./calls.js");
-const { Connection } = require("./connection.js");
 const { native } = require("./native.js");
-const { observed } = require("./observer.js");
 const { setup } = require("./setup.js");
 const { json } = require("./values.js");
 
@@ -68,6 +68,8 @@ function texts(credentials, config) {
  * @param {ConnectInput} input
  */
 function connect({ credentials, config }, input) {
+  const { Connection } = require("./connection.js");
+  const { observed } = require("./observer.js");
   /** @type {ReturnType<typeof observed> | undefined} */
   let observer;
   return run(

@@ -7,10 +7,7 @@
  * platform without a binary the error classes are there to catch it with.
  */
 
-const { version } = require("../package.json");
 const { BeachsideError, UnsupportedFeatureError } = require("../client/dist/errors.js");
-const { findBinary } = require("./binary.js");
-const { OLDEST_GLIBC, PLATFORMS, platformName } = require("./platform.js");
 
 /** @typedef {import("./binary.js").Attempt} Attempt */
 
@@ -24,6 +21,8 @@ function native() {
 }
 
 function load() {
+  const { version } = require("../package.json");
+  const { findBinary } = require("./binary.js");
   const found = findBinary((binding) => {
     // The binary compares the version too: it cannot be fooled by an older loader.
     binding.register(BeachsideError, UnsupportedFeatureError, version);
@@ -39,6 +38,8 @@ function load() {
  * @param {Attempt[]} attempts
  */
 function missing(attempts) {
+  const { version } = require("../package.json");
+  const { platformName } = require("./platform.js");
   const platform = platformName();
   const lines = [
     `No native binary of @beachside/runloop ${version} could be loaded for ${platform} ` +
@@ -47,7 +48,7 @@ function missing(attempts) {
     "Tried:",
     ...attempts.map(({ what, error }) => `- ${what}: ${firstLine(error)}`),
     "",
-    ...advice(platform, attempts),
+    ...advice(platform, version, attempts),
   ];
   return new BeachsideError(lines.join("\n"), {
     code: "NATIVE_BINARY_MISSING",
@@ -61,9 +62,11 @@ function missing(attempts) {
 
 /**
  * @param {string} platform
+ * @param {string} version
  * @param {Attempt[]} attempts
  */
-function advice(platform, attempts) {
+function advice(platform, version, attempts) {
+  const { OLDEST_GLIBC, PLATFORMS } = require("./platform.js");
   if (process.env["BEACHSIDE_RUNLOOP_ADDON"]) {
     return ["BEACHSIDE_RUNLOOP_ADDON names that file. Unset it to use the installed package."];
   }
