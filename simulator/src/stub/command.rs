@@ -50,12 +50,19 @@ impl Default for Orders {
 
 impl Orders {
     /// Reads the orders from a request's body, which is JSON that is not parsed.
+    ///
+    /// A wrapper may name the program before it runs it; what counts is where orders follow.
     pub(super) fn find(body: &[u8]) -> Self {
+        FIND_MARKER
+            .find_iter(body)
+            .filter_map(|at| body.get(at + MARKER.len()..))
+            .map(Self::read)
+            .find(|orders| *orders != Self::default())
+            .unwrap_or_default()
+    }
+
+    fn read(mut rest: &[u8]) -> Self {
         let mut orders = Self::default();
-        let Some(at) = FIND_MARKER.find(body) else {
-            return orders;
-        };
-        let mut rest = body.get(at + MARKER.len()..).unwrap_or_default();
         while let Some((name, number, after)) = next_order(rest) {
             match name {
                 b"stdout" => orders.stdout_bytes = number,
@@ -110,6 +117,7 @@ mod tests {
             "exec env 'runloop-stub' 'stdout=7' 'exit=3' <&3",
             r"sh -c 'runloop-stub '\''stdout=7'\'' exit=3'",
             r#"bash -c "runloop-stub \"stdout=7\" exit=3" && x=9"#,
+            "_bs_need 'runloop-stub' \"${PATH-}\"\nexec env 'runloop-stub' 'stdout=7' 'exit=3'",
         ] {
             let body = serde_json::to_vec(&serde_json::json!({ "command": command })).unwrap();
             let orders = Orders::find(&body);
