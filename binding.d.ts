@@ -19,8 +19,11 @@ export declare class Cancellation {
 
 /** A connection to one account. */
 export declare class Connection {
-  /** `stdin` apart from the rest, because the loader checks its buffer. */
-  exec(request: import('./client/dist/adapter.js').ExecRequest, stdin: Uint8Array | undefined, cancellation?: Cancellation): Promise<import('./client/dist/adapter.js').ExecRecord>
+  /**
+   * `stdin` apart from the rest, because the loader checks its buffer; `options` where there
+   * are any. The loader makes a record of the fields.
+   */
+  exec(sandboxId: string, command: string | readonly string[], options: Partial<import('./client/dist/adapter.js').ExecRequest> | undefined, stdin: Uint8Array | undefined, cancellation?: Cancellation): Promise<[exitCode: number, stdout: Uint8Array | undefined, stderr: Uint8Array | undefined, stdoutBytes: number, stderrBytes: number, stdoutTruncated: boolean, stderrTruncated: boolean, durationMs: number]>
   /** The account's id. */
   get account(): string
   /** What the connection can do, as JSON text. */

@@ -80,11 +80,12 @@ class Connection {
   /** @type {Adapter.AdapterConnection["exec"]} */
   exec(request, call) {
     const start = (/** @type {Cancellation | undefined} */ cancellation) => {
-      const { stdin } = request;
+      const { sandboxId, command, stdin } = request;
       const input = stdin === undefined ? undefined : bytes("stdin", stdin);
-      return this.#native.exec(request, input, cancellation);
+      const options = hasOptions(request) ? request : undefined;
+      return this.#native.exec(sandboxId, command, options, input, cancellation);
     };
-    return run(call, start, asItIs);
+    return run(call, start, execRecord);
   }
 
   /** @type {Adapter.AdapterConnection["startProcess"]} */
@@ -171,6 +172,33 @@ class Connection {
     const native = this.#native;
     return run(call, (cancellation) => native[verb](json(verb, request), cancellation), JSON.parse);
   }
+}
+
+/** @param {Adapter.ExecRequest} request */
+function hasOptions({ cwd, env, timeoutSeconds, maxOutputBytes }) {
+  return (
+    cwd !== undefined ||
+    env !== undefined ||
+    timeoutSeconds !== undefined ||
+    maxOutputBytes !== undefined
+  );
+}
+
+/**
+ * @param {Awaited<ReturnType<Native["exec"]>>} fields
+ * @returns {Adapter.ExecRecord}
+ */
+function execRecord(fields) {
+  return {
+    exitCode: fields[0],
+    stdout: fields[1] ?? new Uint8Array(0),
+    stderr: fields[2] ?? new Uint8Array(0),
+    stdoutBytes: fields[3],
+    stderrBytes: fields[4],
+    stdoutTruncated: fields[5],
+    stderrTruncated: fields[6],
+    durationMs: fields[7],
+  };
 }
 
 /** @param {import("../binding.js").Process} native */

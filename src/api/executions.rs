@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::json;
 use super::path::{path, query};
+use super::{json, json_of};
 use crate::error::Result;
 use crate::message::Request;
 use crate::wire::devboxes::WaitForStatus;
@@ -41,11 +41,13 @@ pub fn execute(
     optimistic_seconds: u32,
 ) -> Result<Request> {
     let optimistic_timeout = optimistic_seconds.clamp(1, MAX_HOLD_SECONDS);
-    let body = json(&Execute {
+    let execute = Execute {
         command,
         command_id,
         optimistic_timeout,
-    })?;
+    };
+    // A tenth of a wrapped command are quotes and line ends, which are escaped.
+    let body = json_of(&execute, command.len() / 8 * 9 + 128)?;
     let hold = Duration::from_secs(optimistic_timeout.into());
     Ok(Request::mutation(path(["devboxes", devbox_id, "execute"]), body).held(hold))
 }

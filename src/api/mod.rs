@@ -29,7 +29,16 @@ use crate::message::Body;
 /// # Errors
 /// `INTERNAL`: every type here can be written as JSON.
 pub fn json<T: Serialize>(value: &T) -> Result<Body> {
-    serde_json::to_vec(value)
-        .map(|text| Body::Json(text.into()))
-        .map_err(|_| Error::internal("a request body could not be written as JSON"))
+    json_of(value, 128)
+}
+
+/// A body as JSON text of about so many bytes, so that it need not grow.
+///
+/// # Errors
+/// As [`json`].
+pub fn json_of<T: Serialize>(value: &T, bytes: usize) -> Result<Body> {
+    let mut text = Vec::with_capacity(bytes);
+    serde_json::to_writer(&mut text, value)
+        .map_err(|_| Error::internal("a request body could not be written as JSON"))?;
+    Ok(Body::Json(text.into()))
 }

@@ -39,24 +39,6 @@ impl<'env> Arguments<'env> {
             .transpose()
     }
 
-    /// What to run: an array is argv, a string is shell text.
-    pub(super) fn program(&self, name: &str) -> Result<Program> {
-        const WANTED: &str = "a string or an array of strings";
-        let value = self.field(name)?.ok_or_else(|| wrong(name, WANTED))?;
-        if is(&value, ValueType::String) {
-            return text(&value, name).map(Program::ShellText);
-        }
-        if !readable(value.is_array(), name)? {
-            return Err(wrong(name, WANTED));
-        }
-        let list = readable(value.coerce_to_object(), name)?;
-        let length = readable(list.get_array_length(), name)?;
-        (0..length)
-            .map(|index| text(&readable(list.get_element(index), name)?, name))
-            .collect::<Result<_>>()
-            .map(Program::Arguments)
-    }
-
     pub(super) fn optional_number(&self, name: &str) -> Result<Option<f64>> {
         let Some(value) = self.field(name)? else {
             return Ok(None);
@@ -122,6 +104,22 @@ impl<'env> Arguments<'env> {
     }
 }
 
+/// What to run: an array is argv, a string is shell text.
+pub(super) fn program(value: &Unknown<'_>, name: &str) -> Result<Program> {
+    if is(value, ValueType::String) {
+        return text(value, name).map(Program::ShellText);
+    }
+    if !readable(value.is_array(), name)? {
+        return Err(wrong(name, "a string or an array of strings"));
+    }
+    let list = readable(value.coerce_to_object(), name)?;
+    let length = readable(list.get_array_length(), name)?;
+    (0..length)
+        .map(|index| text(&readable(list.get_element(index), name)?, name))
+        .collect::<Result<_>>()
+        .map(Program::Arguments)
+}
+
 /// A copy of the caller's bytes: they may change, move or go away as soon as
 /// the call returns. The loader has checked that the view is sound.
 pub(super) fn copied(view: &Uint8ArraySlice<'_>) -> Bytes {
@@ -129,7 +127,7 @@ pub(super) fn copied(view: &Uint8ArraySlice<'_>) -> Bytes {
 }
 
 /// A whole string without NUL.
-fn text(value: &Unknown<'_>, name: &str) -> Result<String> {
+pub(super) fn text(value: &Unknown<'_>, name: &str) -> Result<String> {
     if !is(value, ValueType::String) {
         return Err(wrong(name, "a string"));
     }

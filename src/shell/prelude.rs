@@ -41,6 +41,9 @@ pub(super) enum Form {
     Live,
 }
 
+/// Room for the body of a command's wrapper with a short command, so that it need not grow.
+const BODY_BYTES: usize = 2_560;
+
 /// A script in the making.
 pub(super) struct Script {
     nonce: Nonce,
@@ -54,7 +57,7 @@ impl Script {
         Self {
             nonce: nonce.clone(),
             form: Form::Record,
-            body: String::new(),
+            body: String::with_capacity(BODY_BYTES),
         }
     }
 
@@ -63,7 +66,7 @@ impl Script {
         Self {
             nonce: nonce.clone(),
             form: Form::Live,
-            body: String::new(),
+            body: String::with_capacity(BODY_BYTES),
         }
     }
 
