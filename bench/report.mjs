@@ -79,9 +79,14 @@ export function table(rows, results) {
 
 function aimsTable(figures) {
   const lines = aims(figures).map(
-    ({ aim, found, isMet }) => `| ${aim} | ${found} | ${isMet ? "met" : "not met"} |`,
+    ({ aim, found, isMet }) => `| ${aim} | ${found} | ${verdict(found, isMet)} |`,
   );
   return `## Aims\n\n| Aim | Found | |\n| --- | --- | --- |\n${lines.join("\n")}\n`;
+}
+
+function verdict(found, isMet) {
+  if (found === "" || found.includes("–")) return "not measured";
+  return isMet ? "met" : "not met";
 }
 
 function failed(failures) {
