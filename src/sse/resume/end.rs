@@ -73,14 +73,7 @@ impl Resume {
         out: &mut String,
     ) {
         let text = out.get(start..).unwrap_or_default();
-        let decoded = usize::try_from(units)
-            .ok()
-            .and_then(|units| text.len().checked_sub(units));
-        let counts_text = !self.replaced_bytes_seen && self.window.has_replaced(out);
-        let places = match decoded {
-            Some(place) if counts_text && text.is_char_boundary(place) => vec![place],
-            _ => cuts_before_last(text, units),
-        };
+        let places = cuts_before_last(text, units);
         let mut fitting = places.iter().copied().take(MAX_TRIED).filter(|place| {
             self.window
                 .ends_like(text.get(..*place).unwrap_or_default(), 0, out)

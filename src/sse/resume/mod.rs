@@ -76,8 +76,6 @@ pub(super) struct Resume {
     window: Window,
     /// The high half of a surrogate pair that waits for the next chunk.
     carry: Option<u16>,
-    /// A chunk's offset and text did not agree: bytes were replaced.
-    replaced_bytes_seen: bool,
     doubt: Option<Doubt>,
 }
 
@@ -224,8 +222,6 @@ impl Resume {
             } else {
                 self.note(Doubt::Gap);
             }
-        } else if units < text.max {
-            self.replaced_bytes_seen = true;
         }
     }
 

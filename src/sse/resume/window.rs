@@ -113,11 +113,6 @@ impl Window {
         self.halves == 0 && bytes as u64 == units
     }
 
-    /// Whether the text has replaced characters.
-    pub(super) fn has_replaced(&self, out: &str) -> bool {
-        has_replaced(self.text(out))
-    }
-
     /// Whether `old`, which ends `back` units before the window's end, is what
     /// was sent before, as far as the window reaches and tells.
     pub(super) fn ends_like(&self, old: &str, back: u64, out: &str) -> bool {
