@@ -118,15 +118,15 @@ export async function aPanicIsARejectionThatTellsNoSecret() {
 
 export async function whatTheCallersCodeThrowsIsTheCause() {
   const thrown = new Error("from the getter");
-  const request = {
-    get command() {
+  const options = {
+    get cwd() {
       throw thrown;
     },
   };
   const error = await rejection(
     run(
       undefined,
-      () => hooks.testArguments(request),
+      () => hooks.testArguments("x", options),
       (value) => value,
     ),
   );

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { runInNewContext } from "node:vm";
 import { bytes, hooks, json, rejection, run } from "./hooks.mjs";
 
-const read = (request) => JSON.parse(hooks.testArguments(request));
+const read = ({ command, ...options }) => JSON.parse(hooks.testArguments(command, options));
 const sum = (view, milliseconds = 0) =>
   run(
     undefined,

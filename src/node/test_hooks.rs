@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use napi::Env;
-use napi::bindgen_prelude::{JsValue, Object, Uint8ArraySlice};
+use napi::bindgen_prelude::{JsValue, Object, Uint8ArraySlice, Unknown};
 use napi_derive::napi;
 use tokio::time::sleep;
 
-use super::arguments::{Arguments, copied};
+use super::arguments::{Arguments, copied, program};
 use super::bytes::uint8_array;
 use super::calls::{now, start, start_as};
 use super::cancellation::{Cancellation, call};
@@ -202,12 +202,16 @@ pub fn test_bytes_in<'env>(
     })
 }
 
-/// Reads a request as `exec` does and gives back what was read, as JSON text.
+/// Reads a command and its options as `exec` does and gives back what was read, as JSON text.
 #[napi(catch_unwind)]
-pub fn test_arguments(env: &Env, request: Object<'_>) -> napi::Result<String> {
+pub fn test_arguments(
+    env: &Env,
+    command: Unknown<'_>,
+    options: Object<'_>,
+) -> napi::Result<String> {
     now(env, || {
-        let arguments = Arguments::of(request);
-        let command = match arguments.program("command")? {
+        let arguments = Arguments::of(options);
+        let command = match program(&command, "command")? {
             Program::ShellText(text) => serde_json::json!(text),
             Program::Arguments(list) => serde_json::json!(list),
         };
