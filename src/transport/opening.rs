@@ -30,8 +30,9 @@ const WITHDRAWN: u8 = 2;
 /// How long a stream may take to be counted by the HTTP library.
 const COUNTED_AFTER: Duration = Duration::from_millis(1);
 
-/// How long a server's settings take after a connection is there.
-const SHORTEST_TRIP: Duration = Duration::from_millis(20);
+/// How long a server's settings take after a connection is there. A busy
+/// machine reads them late, and a call that comes too early may be refused.
+const SHORTEST_TRIP: Duration = Duration::from_millis(250);
 const LONGEST_TRIP: Duration = Duration::from_millis(500);
 
 /// How long a stream of events may be unanswered on a connection that is there.
