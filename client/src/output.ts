@@ -41,7 +41,7 @@ export class TextStream implements AsyncIterable<string> {
    * for, or when the next one is asked for. Without a signal, `break` is enough.
    *
    * ```js
-   * for await (const piece of process.stdout.read({ signal: AbortSignal.timeout(5000) })) show(piece);
+   * for await (const piece of process.stdout.read({ signal: AbortSignal.timeout(5000) })) console.log(piece);
    * ```
    *
    * @throws BeachsideError `INVALID_ARGUMENT`, at once, for other options.
@@ -92,7 +92,7 @@ export class OutputStream implements AsyncIterable<OutputPiece> {
    * for, or when the next one is asked for. Without a signal, `break` is enough.
    *
    * ```js
-   * for await (const piece of process.output.read({ signal: AbortSignal.timeout(5000) })) show(piece);
+   * for await (const piece of process.output.read({ signal: AbortSignal.timeout(5000) })) console.log(piece.text);
    * ```
    *
    * @throws BeachsideError `INVALID_ARGUMENT`, at once, for other options.
